@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import subject  # noqa: E402  (its folder is on the path only now)
+import subject
 
 
 @pytest.fixture(name="torch")

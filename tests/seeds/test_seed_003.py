@@ -217,16 +217,12 @@ def test_the_jacobian_a_row_at_a_time_with_one_hot_vectors():
     assert torch.allclose(torch.stack(rows), torch.diag(4 * x.detach()))
 
 
-def p_and_q():
-    return torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
-
-
 def check_p_and_q(p, q):
     assert math.isclose(p.grad.item(), 16.0) and math.isclose(q.grad.item(), 4.0)
 
 
 def test_two_roots_share_a_node_that_the_first_backward_freed():
-    p, q = p_and_q()
+    p, q = two_leaves()
     c = 2 * p
     b = c * q
     a = c**2
@@ -236,7 +232,7 @@ def test_two_roots_share_a_node_that_the_first_backward_freed():
 
 
 def test_a_detached_copy_cuts_the_graph_but_shares_the_memory():
-    p, q = p_and_q()
+    p, q = two_leaves()
     c = 2 * p
     copy = c.detach()
     b = copy * q
@@ -250,7 +246,7 @@ def test_a_detached_copy_cuts_the_graph_but_shares_the_memory():
 
 
 def test_a_detached_clone_has_memory_of_its_own():
-    p, q = p_and_q()
+    p, q = two_leaves()
     c = 2 * p
     copy = c.detach().clone()
     b = copy * q
@@ -263,7 +259,7 @@ def test_a_detached_clone_has_memory_of_its_own():
 
 
 def test_a_change_in_place_before_the_value_is_needed_is_fine():
-    p, q = p_and_q()
+    p, q = two_leaves()
     c = 2 * p
     c.mul_(1.0)
     b = c.detach() * q
@@ -275,7 +271,7 @@ def test_a_change_in_place_before_the_value_is_needed_is_fine():
 
 @pytest.mark.parametrize("change", ["c.mul_(1.0)", "c *= 1.0"])
 def test_a_change_in_place_of_a_needed_value_is_found_through_the_detached_copy(change):
-    p, q = p_and_q()
+    p, q = two_leaves()
     c = 2 * p
     copy = c.detach()
     b = copy * q
@@ -294,7 +290,7 @@ def test_a_change_in_place_of_a_needed_value_is_found_through_the_detached_copy(
 
 
 def test_rebinding_the_name_leaves_the_needed_value_alone():
-    p, q = p_and_q()
+    p, q = two_leaves()
     c = 2 * p
     b = c.detach() * q
     c = c * 1.0
