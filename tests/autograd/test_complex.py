@@ -1,4 +1,4 @@
-"""Complex tensors: the gradient of a real loss is the conjugate Wirtinger derivative, the direction of steepest ascent."""
+"""Complex tensors: gradients are conjugate Wirtinger derivatives, the direction of steepest ascent."""
 
 import cmath
 import math
