@@ -126,7 +126,8 @@ class Graph(Page):
         True
         """
         body = (
-            f'<p class="legend">{self.summary()}. Read downwards, as it was computed; <code>backward()</code> walks upwards, '
+            f'<p class="legend">{self.summary()}. Read downwards, as it was computed; '
+            "<code>backward()</code> walks upwards, "
             'from <span class="word result">the result</span> to the <span class="word leaf">leaves</span>, '
             f"where gradients gather.</p>\n<div class='scroll'>{self.svg()}</div>"
         )

@@ -15,9 +15,9 @@ _PULLS = 60  # for the places
 class Layout:
     """Places of boxes: `x` of the middle and `layer`, counted from the top, of every vertex.
 
-    `inputs` lists for each vertex those it needs, which stand before it; `widths` are those of the boxes. Beyond the given vertices lie the stops of long
-    edges: all edges that leave one vertex share its stops, so that a much used vertex draws one line with branches.
-    `segments` holds each piece of line once: (from, to, source vertex).
+    `inputs` lists for each vertex those it needs, which stand before it; `widths` are those of the boxes. Beyond the
+    given vertices lie the stops of long edges: all edges that leave one vertex share its stops, so that a much used
+    vertex draws one line with branches. `segments` holds each piece of line once: (from, to, source vertex).
     """
 
     def __init__(self, inputs, widths):

@@ -11,6 +11,7 @@ import time
 
 _REDRAW_SECONDS = 0.1
 _LOG_SECONDS = 10.0
+_PACE_SECONDS = 3.0
 _BAR_WIDTH = 24
 
 _drawing = None  # the bar that owns the line; a bar started meanwhile stays silent
@@ -36,6 +37,8 @@ class Progress:
         self._blocks = "━╸ " if _can_write("━╸", self.file) else "#> "
         self._began = time.perf_counter()
         self._next = self._began + after
+        self._pace = None  # recent seconds a step: the first steps are often slower, and must not spoil the estimate
+        self._measured = (self._began, 0)
         self._written = 0  # characters of the line on the screen
         self._shown = self._closed = False
 
@@ -106,8 +109,9 @@ class Progress:
         parts = [" ".join([*head, count])]
         if self._closed or (self.total is not None and self.done >= self.total):
             parts.append(f"in {_clock(elapsed)}")
-        elif share:
-            parts.append(f"{_clock(elapsed / share * (1 - share))} left")
+        elif self.total and self.done:
+            pace = elapsed / self.done if self._pace is None else self._pace
+            parts.append(f"{_clock(pace * (self.total - self.done))} left")
         elif self.done:
             parts.append(f"{self.done / max(elapsed, 1e-9):,.1f}/s")
         if self.facts:
@@ -119,8 +123,18 @@ class Progress:
         filled = int(share * _BAR_WIDTH)
         return (full * filled + (head if filled < _BAR_WIDTH and self.done else "")).ljust(_BAR_WIDTH, empty)
 
+    def _measure(self):
+        """Follow the pace of the last few seconds."""
+        now, (then, done) = time.perf_counter(), self._measured
+        if self.done > done:
+            pace = (now - then) / (self.done - done)
+            kept = 0.0 if self._pace is None else math.exp((then - now) / _PACE_SECONDS)
+            self._pace = kept * (self._pace or 0.0) + (1 - kept) * pace
+            self._measured = (now, self.done)
+
     def _show(self):
         global _drawing
+        self._measure()
         if _drawing is None:
             _drawing = self
         if _drawing is self and not self._closed:
