@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping
 
-from .page import Page, page, table
+from .page import Page, number, page, table
 
 _WIDTH, _HEIGHT = 860, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 16, 16, 48
@@ -116,7 +116,7 @@ def sparkline(values, width=60):
     """
     if width < 1:
         raise ValueError(f"a sparkline is at least one character wide, got width={width}")
-    values = [float(value) for value in values]
+    values = [number(value) for value in values]
     if len(values) > width:
         values = [_mean([value for value in part if math.isfinite(value)]) for part in _split(values, width)]
     finite = [value for value in values if math.isfinite(value)]
@@ -189,7 +189,7 @@ def _points(name, values):
         pair = value if isinstance(value, tuple | list) else (index, value)
         try:
             x, y = pair
-            x, y = float(x), float(y)
+            x, y = number(x), number(y)
         except (TypeError, ValueError, RuntimeError):
             raise TypeError(
                 f"curve {name!r}: point {index} must be a number or a pair (x, y) of numbers, got {value!r}"

@@ -1,4 +1,4 @@
-"""The frame every picture stands in: one self-contained HTML page, light or dark as the reader's system is."""
+"""What all pictures share: the frame of one self-contained HTML page, light or dark as the reader's system is."""
 
 import html
 import json
@@ -44,6 +44,16 @@ class Page:
         """In a notebook: the page in a frame of its own, so that styles do not mix."""
         size = f'width="100%" height="{self.height}" style="border:0"'
         return f'<iframe srcdoc="{html.escape(self.html())}" {size}></iframe>'
+
+
+def number(value):
+    """Return a number, or a tensor of one element, as a float.
+
+    >>> from tensorgrad.show.page import number
+    >>> number(torch.tensor(0.5, requires_grad=True))
+    0.5
+    """
+    return float(value.item() if hasattr(value, "item") else value)
 
 
 def table(facts):

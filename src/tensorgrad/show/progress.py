@@ -8,13 +8,16 @@ import os
 import shutil
 import sys
 import time
+import weakref
+
+from .page import number
 
 _REDRAW_SECONDS = 0.1
 _LOG_SECONDS = 10.0
 _PACE_SECONDS = 3.0
 _BAR_WIDTH = 24
 
-_drawing = None  # the bar that owns the line; a bar started meanwhile stays silent
+_bars = []  # weak references to all bars, oldest first; `_open_bars` drops those closed or forgotten
 
 
 class Progress:
@@ -41,6 +44,7 @@ class Progress:
         self._measured = (self._began, 0)
         self._written = 0  # characters of the line on the screen
         self._shown = self._closed = False
+        _bars.append(weakref.ref(self))
 
     def __enter__(self):
         return self
@@ -85,14 +89,14 @@ class Progress:
         >>> bar = tensorgrad.show.progress(total=2)
         >>> bar.close()
         """
-        global _drawing
         if self._closed:
             return
+        outer = self._around()
         self._closed = True
-        if self._shown:
+        if self._shown and outer is None:
             self._write(self.line(), last=True)
-        if _drawing is self:
-            _drawing = None
+        elif self._shown:
+            self._write("")
 
     def line(self):
         """The line as it would be shown now.
@@ -132,15 +136,25 @@ class Progress:
             self._pace = kept * (self._pace or 0.0) + (1 - kept) * pace
             self._measured = (now, self.done)
 
+    def _around(self):
+        """The unfinished bar around this one, if there is one: an inner bar makes way for it when it ends."""
+        bars = _open_bars()
+        outer = [bar for bar in bars[: bars.index(self)] if bar.total is None or bar.done < bar.total]
+        return outer[-1] if outer else None
+
     def _show(self):
-        global _drawing
         self._measure()
-        if _drawing is None:
-            _drawing = self
-        if _drawing is self and not self._closed:
-            self._shown = True
-            self._write(self.line())
         self._next = time.perf_counter() + self._interval
+        if self._closed:
+            return
+        outer = self._around()
+        mine = _open_bars()[-1] is self if self._redraws else outer is None
+        if not mine:
+            return  # the line on a terminal belongs to the innermost bar; a log is told of the outermost only
+        if not self._shown and outer is not None:
+            self._written = outer._written
+        self._shown = True
+        self._write(self.line())
 
     def _write(self, text, last=False):
         if self._redraws:
@@ -174,6 +188,13 @@ def progress(iterable=None, title="", *, total=None, file=None, after=1.0):
     return Progress(iterable, title, total=total, file=file, after=after)
 
 
+def _open_bars():
+    """The bars that are neither closed nor forgotten, oldest first."""
+    found = [bar for bar in (reference() for reference in _bars) if bar is not None and not bar._closed]
+    _bars[:] = map(weakref.ref, found)
+    return found
+
+
 def _redraws(file):
     """True where writing a carriage return goes back to the start of the line."""
     if type(file).__module__.startswith("ipykernel"):
@@ -200,6 +221,6 @@ def _clock(seconds):
 
 def _brief(value):
     try:
-        return f"{float(value):.4g}"
-    except (TypeError, ValueError):
+        return f"{number(value):.4g}"
+    except (TypeError, ValueError, RuntimeError):
         return str(value)
