@@ -1,0 +1,1 @@
+"""Where numbers live: arrays in, arrays out; knows nothing of Tensor."""
