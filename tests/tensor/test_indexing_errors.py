@@ -1,7 +1,7 @@
 """Indices that are refused, in PyTorch's words."""
 
 import pytest
-from subject import raises, torch
+from subject import IS_TORCH, raises, torch
 
 
 def x():
@@ -20,11 +20,12 @@ def x():
         (slice(None, None, 0), ValueError, "step"),
         (slice("a", None), TypeError, "slice indices must be integers or None or have an __index__ method"),
         (slice(1.5, None), TypeError, "slice indices must be integers or None or have an __index__ method"),
-        ("a", TypeError, ""),
+        ("a", TypeError, "invalid data type 'str'"),
         (
             1.5,
             IndexError,
-            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got float)",
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            "(got float)",
         ),
         ([0, 9], IndexError, "index 9 is out of bounds for dimension 0 with size 4"),
         ((slice(None), [0, 2]), IndexError, "index 2 is out of bounds for dimension"),
@@ -144,4 +145,5 @@ def test_indices_of_gather_and_its_kin():
         m.index_select(1, torch.tensor([0, 3]))
     with raises(RuntimeError, "masked_fill_ only supports boolean masks"):
         m.masked_fill_(torch.tensor([1, 0, 1]), 1.0)
-    assert m.tolist() == [[0.0] * 3] * 2
+    if not IS_TORCH:  # PyTorch has written the first row by the time it finds the second wrong
+        assert m.tolist() == [[0.0] * 3] * 2
