@@ -1,0 +1,199 @@
+"""How special functions are computed on arrays: block by block, each range of the argument with its own polynomial.
+
+The functions are next door: `special_errors`, `special_gamma`, `special_bessel` and the others that `special` lists.
+Their tables are Chebyshev coefficients, found by sampling the function at 45 digits and leaving out the tail that the
+precision cannot see. Arrays in, arrays out: nothing here knows what a tensor is.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+BLOCK = 65536  # bytes at a time: a block and its temporaries stay in the processor's cache
+FEW = 32  # up to here a loop over Python's math module is quicker than a row of NumPy calls
+
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
+
+
+def elementwise(kernel=None, *, few=None, wide=False):
+    """Make a function of arrays from a kernel that sees one flat block of float32 or float64 numbers of each argument.
+
+    The arguments have one floating-point dtype and shapes that broadcast. Half types are computed in float32 and
+    rounded; with `wide`, all is computed in float64. `few` is the same function of one Python float.
+
+    >>> import numpy as np
+    >>> halve = elementwise(lambda x: x / 2)
+    >>> halve(np.array([[1.0, 2.0]], np.float16))
+    array([[0.5, 1. ]], dtype=float16)
+    """
+    if kernel is None:
+        return functools.partial(elementwise, few=few, wide=wide)
+
+    @functools.wraps(kernel)
+    def function(*arrays, out=None):
+        dtype = arrays[0].dtype
+        if dtype.char == "d":
+            working = dtype
+        elif dtype.char in "fe" or dtype.name == "bfloat16":
+            working = FLOAT64 if wide else FLOAT32
+        else:
+            raise TypeError(f"{kernel.__name__} takes floating-point arrays, not {dtype}")
+        if few is not None and arrays[0].size <= FEW:
+            try:
+                result = np.array([few(number) for number in arrays[0].ravel().tolist()], dtype)
+            except (ValueError, OverflowError):  # a pole, or a result too large: the kernel knows what comes there
+                pass
+            else:
+                return _deliver(result.reshape(arrays[0].shape), out)
+        flat, shape, strided = _flatten(arrays)
+        with np.errstate(all="ignore"):
+            length = BLOCK // working.itemsize
+            if flat[0].size <= length:
+                if working is not dtype:
+                    flat = [array.astype(working) for array in flat]
+                result = kernel(*flat).astype(dtype, copy=False)
+            else:
+                into = out is not None and not strided and out.flags.c_contiguous and out.dtype == dtype
+                result = out.reshape(-1) if into else np.empty(flat[0].size, dtype)
+                for start in range(0, result.size, length):
+                    block = slice(start, start + length)
+                    result[block] = kernel(*[array[block].astype(working, copy=False) for array in flat])
+                if into:
+                    return out
+        if not strided:
+            return _deliver(result.reshape(shape), out)
+        ordered = np.empty_like(arrays[0])  # keeps the order of the axes in memory
+        ordered.ravel(order="K")[...] = result
+        return _deliver(ordered, out)
+
+    return function
+
+
+def _deliver(result, out):
+    """The result itself, or `out` with the result in it."""
+    if out is None:
+        return result
+    out[...] = result
+    return out
+
+
+def _flatten(arrays):
+    """The arguments as rows of one length, the shape they stand for, and whether they run in another order than C's."""
+    first = arrays[0]
+    if len(arrays) > 1:
+        shape = np.broadcast_shapes(*[array.shape for array in arrays])
+        if any(array.shape != shape or array.strides != first.strides for array in arrays):
+            size = math.prod(shape)
+            flat = [
+                np.broadcast_to(array.reshape(1), (size,)) if array.size == 1 else np.broadcast_to(array, shape).ravel()
+                for array in arrays
+            ]
+            return flat, shape, False
+    if first.flags.c_contiguous:
+        return [array.reshape(-1) for array in arrays], first.shape, False
+    return [array.ravel(order="K") for array in arrays], first.shape, True
+
+
+def by_range(key, cuts, functions, *arrays):
+    """Apply to each number the function of the range its key lies in; the last range also takes the NaNs.
+
+    The ranges are below the first cut, from each cut to the next, and from the last cut on. `arrays` are what the
+    functions are called with, the key itself if there are none.
+
+    >>> import numpy as np
+    >>> by_range(np.array([-2.0, 3.0, np.nan]), (0.0,), (np.square, np.sqrt))
+    array([4.        , 1.73205081,        nan])
+    """
+    arrays = arrays or (key,)
+    result = None
+    at_least = None
+    for index, function in enumerate(functions):
+        if index < len(cuts):
+            below = key < cuts[index]
+            inside = below if at_least is None else below & at_least
+            at_least = ~below
+        else:
+            inside = at_least
+        where = np.flatnonzero(inside)
+        if where.size == key.size:
+            return function(*arrays)
+        if where.size:
+            if result is None:
+                result = np.empty_like(key)
+            result[where] = function(*[array.take(where) for array in arrays])
+    return key.copy() if result is None else result  # nothing in, nothing out
+
+
+class Chebyshev:
+    """A polynomial on [low, high], written as a sum of Chebyshev polynomials; float32 needs only the first terms.
+
+    It is evaluated in powers of the variable scaled to [-1, 1], as accurate for coefficients that fall this fast.
+
+    >>> import numpy as np
+    >>> Chebyshev(0, 4, 2, "1 0.5 0.25")(np.array([0.0, 2.0, 4.0]))
+    array([0.75, 0.75, 1.75])
+    """
+
+    def __init__(self, low, high, single_terms, coefficients):
+        self.low, self.high, self.single_terms, self.coefficients = low, high, single_terms, coefficients
+        self.constants = {}
+
+    def __call__(self, x):
+        constants = self.constants.get(x.dtype.char) or self._prepare(x.dtype)
+        scale, shift, first, second, *others = constants
+        scaled = x * scale
+        scaled += shift
+        result = scaled * first
+        result += second
+        for coefficient in others:
+            result *= scaled
+            result += coefficient
+        return result
+
+    def _prepare(self, dtype):
+        """What scales x, then the coefficients of the powers from the highest down, as arrays of no dimension."""
+        coefficients = [float(word) for word in self.coefficients.split()]
+        if dtype == FLOAT32:
+            coefficients = coefficients[: self.single_terms]
+        terms = [[] for _ in coefficients]
+        before, chebyshev = [0, 1], [1]  # T(-1) = T(1), T(0); whole numbers, so exact
+        for coefficient in coefficients:
+            for power, factor in enumerate(chebyshev):
+                terms[power].append(coefficient * factor)
+            doubled = [0, *(2 * factor for factor in chebyshev)]
+            following = [a - b for a, b in zip(doubled, before + [0] * (len(doubled) - len(before)))]
+            before, chebyshev = chebyshev, following
+        powers = [math.fsum(numbers) for numbers in reversed(terms)]
+        width = self.high - self.low
+        numbers = [2 / width, -(self.high + self.low) / width, *powers]
+        self.constants[dtype.char] = constants = tuple(np.array(number, dtype) for number in numbers)
+        return constants
+
+
+def exp_square(x, factor):
+    """exp(factor * x²) for factor 1, -1 or -1/2, to the last digits also where x² is large.
+
+    >>> import numpy as np
+    >>> exp_square(np.array([20.125]), -1.0)
+    array([1.27042484e-176])
+    """
+    x = np.minimum(np.abs(x), 60)  # the result is 0 or infinite long before
+    bits, mask = (
+        (np.uint32, np.uint32(0xFFFFF000)) if x.dtype == FLOAT32 else (np.uint64, np.uint64(-1 << 27 & ~(-1 << 64)))
+    )
+    high = (x.view(bits) & mask).view(x.dtype)  # few enough digits that its square is exact
+    square = x * x
+    error = high * high
+    error -= square
+    rest = x - high
+    x += high
+    rest *= x
+    error += rest  # now square + error is x² to twice the digits
+    square *= factor
+    result = np.exp(square, out=square)
+    error *= factor
+    error += 1  # exp of what is so small
+    result *= error
+    return result
