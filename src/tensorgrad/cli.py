@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 _DRAWN_NAMES = ("loss", "y", "out")
 
@@ -127,7 +128,7 @@ def _execute(arguments):
         except OSError as error:
             return _refuse(f"cannot read {program}: {error.strerror}"), {}
         sys.path[0] = str(Path(program).resolve().parent)
-        main_module = type(sys)("__main__")  # a fresh module, so that pickles and inspection find the program's names
+        main_module = ModuleType("__main__")  # a fresh module, so that pickles and inspection find the program's names
         main_module.__file__, main_module.__builtins__ = program, __builtins__
         sys.modules["__main__"] = main_module
         exec(compile(source, program, "exec"), main_module.__dict__)

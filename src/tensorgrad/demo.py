@@ -3,6 +3,7 @@
 `train` is a program as one writes it for PyTorch: two hidden layers, cross-entropy, and Adam in ten lines.
 """
 
+import itertools
 import time
 
 import tensorgrad as torch
@@ -55,7 +56,7 @@ def train(epochs, seed):
     images, labels = images[_HELD_OUT:], labels[_HELD_OUT:]
 
     parameters = []
-    for fan_in, fan_out in zip(_WIDTHS, _WIDTHS[1:]):
+    for fan_in, fan_out in itertools.pairwise(_WIDTHS):
         weight = torch.randn(fan_in, fan_out) * (2 / fan_in) ** 0.5
         parameters += [weight.requires_grad_(), torch.zeros(fan_out, requires_grad=True)]
     update = adam(parameters, rate=1e-3)

@@ -7,13 +7,15 @@ path below `tensorgrad`: the very module, not a copy. What tensorgrad lacks stay
 import importlib
 import importlib.util
 import sys
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 _OURS = "tensorgrad"
 _THEIRS = "torch"
 
 
-class TorchName:
+class TorchName(MetaPathFinder, Loader):
     """The agreement that `torch` means tensorgrad: `remove()` ends it, and so does leaving a `with` block."""
 
     def find_spec(self, fullname, path=None, target=None):
@@ -95,7 +97,7 @@ def _missing(error):
             return f"tensorgrad's {_theirs(error.name)} does not have that name."
     elif isinstance(error, AttributeError) and error.name:
         owner = error.obj
-        if getattr(owner, "__name__", "").partition(".")[0] == _OURS and type(owner) is type(sys):
+        if isinstance(owner, ModuleType) and owner.__name__.partition(".")[0] == _OURS:
             return f"tensorgrad has no {_theirs(owner.__name__)}.{error.name}."
         kind = type(owner)  # a class of the program's own may derive from ours: what it lacks is its own affair
         if kind.__module__.partition(".")[0] == _OURS:
