@@ -1,0 +1,110 @@
+"""tensorgrad: PyTorch's autograd in Python that can be read, on NumPy.
+
+>>> import tensorgrad as torch
+>>> x = torch.tensor([0.5, 0.75], requires_grad=True)
+>>> y = torch.log(x[0] * x[1]) * torch.sin(x[1])
+>>> y.backward()
+>>> x.grad
+tensor([1.3633, 0.1912])
+"""
+
+import builtins as _builtins
+import importlib as _importlib
+import warnings as _warnings
+
+from tensorgrad import dtypes as _dtypes
+from tensorgrad.autograd.modes import (
+    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+)  # fmt: skip
+from tensorgrad.dtypes import (
+    bfloat16, can_cast, cdouble, cfloat, channels_last, channels_last_3d, complex64, complex128, contiguous_format, device,
+    double, dtype, finfo, float16, float32, float64, get_default_dtype, half, iinfo, int8, int16, int32, int64, layout, long,
+    memory_format, preserve_format, promote_types, result_type, set_default_dtype, short, strided, uint8, uint16, uint32,
+    uint64,
+)  # fmt: skip
+from tensorgrad.ops.fitting import broadcast_shapes
+from tensorgrad.printing import get_printoptions, set_printoptions
+from tensorgrad.spec import Size
+from tensorgrad.tensor import Tensor
+from tensorgrad.ops import arithmetic, comparison, creation, elementwise, indexing, losses, matmul as _matmul, random, reduction, shape  # isort: skip
+
+__version__ = "0.1.0"
+
+bool, int, float = _dtypes.bool_, _dtypes.int_, _dtypes.float_
+cpu_device = _dtypes.cpu
+inf, nan, pi, e = _builtins.float("inf"), _builtins.float("nan"), 3.141592653589793, 2.718281828459045
+newaxis = None
+
+# NumPy tells of overflow and division by zero; PyTorch does not. Only warnings out of this package are silenced.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tensorgrad\.")
+
+# Every public function of a family is public here under its own name.
+for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul, random, reduction, shape):
+    for _name, _value in vars(_module).items():
+        if not _name.startswith("_") and callable(_value) and getattr(_value, "__module__", "").startswith("tensorgrad.ops"):
+            if _name not in ("number", "xp", "tensors") and not isinstance(_value, type):
+                globals()[_name] = _value
+
+_LAZY = {"autograd", "func", "nn", "optim", "utils", "linalg", "fft", "special", "distributions", "kernels", "show", "interop",
+         "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "random", "hub", "multiprocessing"}  # fmt: skip
+
+
+def __getattr__(name):
+    """Rooms that not every program enters are imported when they are first named."""
+    if name in _LAZY:
+        try:
+            return _importlib.import_module(f"tensorgrad.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"tensorgrad.{name}":
+                raise
+    raise AttributeError(f"module 'tensorgrad' has no attribute '{name}'")
+
+
+def is_tensor(obj):
+    """Whether an object is a Tensor.
+
+    >>> torch.is_tensor(torch.ones(1)), torch.is_tensor([1])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input):
+    """Whether the dtype of a tensor is a real floating one.
+
+    >>> torch.is_floating_point(torch.ones(1))
+    True
+    """
+    return input.is_floating_point()
+
+
+def is_complex(input):
+    """Whether the dtype of a tensor is complex.
+
+    >>> torch.is_complex(torch.ones(1))
+    False
+    """
+    return input.is_complex()
+
+
+def is_nonzero(input):
+    """Whether the only element of a tensor is not zero.
+
+    >>> torch.is_nonzero(torch.tensor([0.]))
+    False
+    """
+    if input.numel() != 1:
+        raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+    return input.item() != 0
+
+
+def numel(input):
+    """How many elements a tensor has.
+
+    >>> torch.numel(torch.ones(2, 3))
+    6
+    """
+    return input.numel()
+
+
+from tensorgrad import autograd  # noqa: E402

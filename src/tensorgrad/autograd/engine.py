@@ -1,0 +1,291 @@
+"""The backward pass: gradients walk from the outputs to the leaves, newest node first.
+
+Nodes are numbered as they are made, so the pending node with the highest number has received all its gradients: no
+counting beforehand, no recursion, one heap. Two kinds of pass share the loop: a plain one on bare arrays, where nothing
+is wrapped or recorded, and one on Tensors (`create_graph=True`, or inside a transform), which is recorded itself.
+"""
+
+import warnings
+from heapq import heappop, heappush
+
+import numpy as np
+
+from tensorgrad.autograd import modes
+from tensorgrad.autograd.graph import FREED, AccumulateGrad
+from tensorgrad.autograd.modes import state
+from tensorgrad.autograd.views import alias_of, check_outputs
+
+ndarray = np.ndarray
+Tensor = wrap = None  # set by tensorgrad.tensor
+
+
+class Task:
+    """One backward pass: what hooks and nested passes may want to know of it."""
+
+    __slots__ = ("captured", "captures", "inputs_only", "keep", "needed", "roots", "tensors")
+
+    def __init__(self, roots, keep, tensors, captures):
+        self.roots, self.keep, self.tensors = roots, keep, tensors
+        self.captures = captures  # node -> position of the result, or None to accumulate in every leaf
+        self.captured = {}
+        self.needed = None if captures is None else nodes_towards(captures, roots)
+
+
+def walk(task):
+    """Hand gradients down the graph until no node is pending."""
+    add, tensors, keep, needed = np.add, task.tensors, task.keep, task.needed
+    pending, heap = {}, []  # sequence number -> [node, gradient, whether the engine alone holds the gradient]
+    for node, gradient in task.roots:
+        deliver(pending, heap, node, gradient, tensors)
+    while heap:
+        node, g, fresh = pending.pop(-heappop(heap))
+        if node.extra is not None or needed is not None or type(g) is list:
+            g, fresh, go_on = before_node(task, node, g, fresh)
+            if not go_on:
+                continue
+        saved = node.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        if tensors:
+            gradients = node.backward_tensors(g, saved)
+        elif type(node) is AccumulateGrad:
+            gradients = accumulate(node, g, fresh)
+        else:
+            gradients = node.backward(g, saved)
+        if saved and not keep:
+            node.saved = None
+        if node.extra is not None:
+            gradients = after_node(task, node, g, gradients)
+        edges = node.edges
+        fresh = node.fresh or (fresh and len(edges) == 1)
+        for edge, gradient in zip(edges, gradients):  # noqa: B905 (the nodes see to it; `strict` costs)
+            if edge is None or gradient is None:
+                continue
+            seq = edge.seq
+            if needed is not None and seq not in needed:
+                continue
+            if seq not in pending:
+                pending[seq] = [edge, gradient, fresh]
+                heappush(heap, -seq)
+                continue
+            entry = pending[seq]
+            if entry[2] and not tensors and type(entry[1]) is ndarray and entry[1].flags.writeable:
+                add(entry[1], gradient, entry[1])
+            else:
+                entry[1], entry[2] = entry[1] + gradient, True
+
+
+def deliver(pending, heap, node, gradient, tensors):
+    """Put the gradient of a root where the walk begins."""
+    entry = pending.get(node.seq)
+    if entry is None:
+        pending[node.seq] = [node, gradient, False]
+        heappush(heap, -node.seq)
+    else:
+        entry[1], entry[2] = entry[1] + gradient, True
+
+
+def before_node(task, node, g, fresh):
+    """Everything rare that happens before a node runs; returns its gradient and whether it should run."""
+    if type(g) is list:  # of a node with several outputs: pairs of an output's number and its gradient
+        parts, g = g, [None] * node.count
+        for index, gradient in parts:
+            g[index] = gradient if g[index] is None else g[index] + gradient
+    extra = node.extra
+    if extra is not None:
+        fresh = False
+        if extra.cells:
+            check_outputs(node)
+        for hook in tuple(extra.tensor_hooks.values()):
+            g = replaced(task, g, hook(as_tensor(g)))
+        if extra.retains is not None:
+            tensor = extra.retains()
+            if tensor is not None:
+                tensor.__dict__["_grad"] = as_tensor(g if task.tensors else np.array(g))
+    if task.captures is not None and node in task.captures:
+        task.captured[node] = g
+    if task.needed is not None and not task.needed[node.seq]:
+        return g, False, False
+    if extra is not None and extra.prehooks:
+        for hook in tuple(extra.prehooks.values()):
+            outputs = tuple(g) if type(g) is list else (g,)
+            result = hook(tuple(None if o is None else as_tensor(o) for o in outputs))
+            if result is not None:
+                result = result if isinstance(result, tuple) else (result,)
+                new = [r if task.tensors or r is None else r._array for r in result]
+                g = new if type(g) is list else new[0]
+    return g, fresh, True
+
+
+def after_node(task, node, g, gradients):
+    """Anomaly check and the hooks that see a node's gradients."""
+    extra = node.extra
+    if extra.trace is not None:
+        check_anomaly(node, gradients)
+    for hook in tuple(extra.hooks.values()):
+        outputs = tuple(g) if type(g) is list else (g,)
+        inside = tuple(None if x is None else as_tensor(x) for x in gradients)
+        result = hook(inside, tuple(None if o is None else as_tensor(o) for o in outputs))
+        if result is not None:
+            result = result if isinstance(result, tuple) else (result,)
+            if len(result) != len(inside):
+                raise RuntimeError(
+                    f"hook has returned an incorrect number of values (got {len(result)}, but expected {len(inside)})"
+                )
+            gradients = tuple(r if task.tensors or r is None else r._array for r in result)
+    return gradients
+
+
+def as_tensor(g):
+    return g if isinstance(g, Tensor) else wrap(g if type(g) is ndarray else np.asarray(g))
+
+
+def replaced(task, g, result):
+    """The gradient after a tensor hook: what the hook returned, checked, or what it was."""
+    if result is None:
+        return g
+    if not isinstance(result, Tensor):
+        raise TypeError(f"expected Tensor or None as the result of a hook, got {type(result).__name__}")
+    if tuple(result.shape) != np.shape(g):
+        raise RuntimeError(
+            f"hook has changed the size of value: it returned {list(result.shape)} for a gradient of {list(np.shape(g))}"
+        )
+    return result if task.tensors else result._array.astype(g.dtype, copy=False)
+
+
+def accumulate(node, g, fresh):
+    """Add a gradient to `.grad` of a leaf: the array itself when nobody else holds it, else a copy."""
+    if node.extra is not None:
+        fresh = False
+    grad = node.grad
+    if grad is None:
+        if not fresh or type(g) is not ndarray or not g.flags.c_contiguous or not g.flags.writeable:
+            g = like_leaf(node, g)
+        node.grad = wrap(g)
+    elif isinstance(g, Tensor) or grad._node is not None or type(grad._array) is not ndarray:
+        node.grad = grad + as_tensor(g)
+    else:
+        np.add(grad._array, g, grad._array)
+        alias_of(grad).version.bump()
+    if node.post_hooks:
+        leaf = node.leaf()
+        for hook in tuple(node.post_hooks.values()) if leaf is not None else ():
+            hook(leaf)
+    return ()
+
+
+def like_leaf(node, g):
+    """A copy of the gradient, laid out in memory as its leaf is."""
+    leaf = node.leaf()
+    if leaf is not None and leaf._array.shape == np.shape(g) and leaf._array.flags.forc:
+        copy = np.empty_like(leaf._array, dtype=np.asarray(g).dtype)
+        copy[...] = g
+        return copy
+    return np.array(g, order="C")
+
+
+def accumulate_tensors(node, g, saved):
+    """The same in a recorded pass: out of place, so that the gradient stays part of the graph."""
+    node.grad = g if node.grad is None else node.grad + g
+    if node.post_hooks:
+        leaf = node.leaf()
+        for hook in tuple(node.post_hooks.values()) if leaf is not None else ():
+            hook(leaf)
+    return ()
+
+
+AccumulateGrad.backward_tensors = accumulate_tensors
+AccumulateGrad.backward = lambda node, g, saved: accumulate(node, g, False)
+
+
+def nodes_towards(captures, roots):
+    """Which nodes lie between the roots and the captured ones: their numbers, with whether they have to run."""
+    oldest = min((node.seq for node in captures), default=0)
+    found, stack = {}, [node for node, _ in roots]
+    while stack:
+        node = stack.pop()
+        if node.seq in found or node.seq < oldest:
+            continue
+        found[node.seq] = node
+        stack.extend(edge for edge in node.edges if edge is not None)
+    needed = {}
+    for seq in sorted(found):
+        node = found[seq]
+        leads_on = any(edge is not None and edge.seq in needed for edge in node.edges)
+        if leads_on or node in captures:
+            needed[seq] = leads_on
+    return needed
+
+
+def reachable(roots):
+    """All nodes that a full pass from the roots would visit."""
+    found, stack = set(), [node for node, _ in roots]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack.extend(edge for edge in node.edges if edge is not None)
+    return found
+
+
+def run(roots, *, keep=False, tensors=False, record=False, captures=None):
+    """Walk the graph from `roots`, pairs of a Node and its gradient; returns the captured gradients by node."""
+    task = Task(roots, keep, tensors, captures)
+    previous, state.task = state.task, task
+    recording = state.recording
+    modes.set_recording(record)
+    try:
+        walk(task)
+    finally:
+        modes.set_recording(recording)
+        state.task = previous
+    return task.captured
+
+
+def check_anomaly(node, gradients):
+    """In anomaly mode: name the operation whose derivative made a NaN, and show where it was called."""
+    trace, check_nan = node.extra.trace
+    if not check_nan:
+        return
+    for position, gradient in enumerate(gradients):
+        array = getattr(gradient, "_array", gradient)
+        if array is not None and type(array) is not list and np.isnan(np.asarray(array)).any():
+            warnings.warn(
+                f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{trace}",
+                stacklevel=2,
+            )
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {position}th output.")
+
+
+def checked_gradient(output, gradient, position=0, batched=False):
+    """The gradient to start from at `output`: given, or one for a scalar."""
+    if gradient is None:
+        if output._spec.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if not (output._spec.dtype.is_floating_point):
+            raise RuntimeError(
+                f"grad can be implicitly created only for real scalar outputs but got {torch_name(output._spec.dtype)}"
+            )
+        return output.new_ones(output.shape) if type(output._array) is not ndarray else wrap(
+            np.ones(output._array.shape, output._array.dtype)
+        )
+    if not isinstance(gradient, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
+    shape = gradient.shape[1:] if batched else gradient.shape
+    if tuple(shape) != tuple(output.shape):
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and output[{position}] has a "
+            f"shape of {output.shape}."
+        )
+    wanted, given = output._spec.dtype, gradient._spec.dtype
+    if wanted.is_complex != given.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[{position}] has a dtype of {torch_name(given)} and output[{position}] has a dtype of "
+            f"{torch_name(wanted)}."
+        )
+    return gradient if given is wanted else gradient.to(wanted)
+
+
+def torch_name(dtype):
+    return f"torch.{dtype.name}"

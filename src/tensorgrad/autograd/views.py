@@ -1,0 +1,262 @@
+"""Views, versions and in-place changes: how a write into shared memory keeps the graph right.
+
+Tensors that share memory share one Version. It is made when memory is first shared or written to, so tensors that never
+are cost nothing. A Node does not note the versions of what it saved: since every change takes a number from the same
+clock as the nodes do, a saved tensor was spoiled if it changed after the node was made.
+
+An in-place operation on a view is an operation on its base: the base gets a CopySlices node, and every living view of it
+is derived from the base anew.
+"""
+
+import weakref
+
+from tensorgrad.autograd.graph import FREED, AccumulateGrad, Node, Pick, extra_of, tick
+from tensorgrad.autograd.modes import state
+
+RECENT = 64  # how many changes a Version remembers one by one, to tell the expected version in an error
+
+
+class Version:
+    """How often the memory was changed, and when last."""
+
+    __slots__ = ("changed", "count", "recent", "sweep_at", "views")
+
+    def __init__(self):
+        self.changed = self.count = 0
+        self.recent, self.views, self.sweep_at = [], [], 16
+
+    def bump(self):
+        self.count += 1
+        self.changed = tick()
+        self.recent.append(self.changed)
+        if len(self.recent) > RECENT:
+            del self.recent[: RECENT // 2]
+
+    def count_at(self, seq):
+        """The version that the memory had when the node numbered `seq` was made."""
+        return self.count - sum(changed > seq for changed in self.recent)
+
+    def add_view(self, view):
+        self.views.append(weakref.ref(view))
+        if len(self.views) > self.sweep_at:
+            self.views = [ref for ref in self.views if ref() is not None]
+            self.sweep_at = 2 * len(self.views) + 16
+
+
+class Alias:
+    """How a tensor shares memory: the Version, and for a view its base and the steps that lead from base to view.
+
+    creation says which views autograd cannot rewrite: "multi", "no_grad", "inference", "function", else None.
+    """
+
+    __slots__ = ("base", "creation", "steps", "version")
+
+    def __init__(self, version, base=None, steps=(), creation=None):
+        self.version, self.base, self.steps, self.creation = version, base, steps, creation
+
+
+def alias_of(tensor):
+    """The Alias of a tensor, made when it is first needed."""
+    alias = tensor._alias
+    if alias is None:
+        alias = tensor._alias = Alias(Version())
+        watch_output(tensor._node, alias.version)
+    return alias
+
+
+def watch_output(node, version):
+    """Let a node that saved its own output know the Version of that output, so that it sees later changes."""
+    if type(node) is Pick:
+        node, index = node.parent, node.index
+    else:
+        index = 0
+    if node is not None and index in node.saved_outputs:
+        extra_of(node).cells += (version,)
+
+
+def share(view, source, step, multiple=False):
+    """Make `view`, a tensor whose array was derived from that of `source` by `step`, a view of it."""
+    alias = alias_of(source)
+    base = source if alias.base is None else alias.base
+    creation = alias.creation
+    if state.inference:
+        creation = "inference"
+    elif not state.recording:
+        creation = creation or "no_grad"
+    elif multiple:
+        creation = "multi"
+    view._alias = Alias(alias.version, base, (*alias.steps, step), creation)
+    alias.version.add_view(view)
+
+
+def share_detached(other, source):
+    """Let `other` share memory and version of `source` without being a view that autograd follows."""
+    other._alias = Alias(alias_of(source).version)
+
+
+def type_name(spec):
+    return f"[torch.{spec.dtype.title}Tensor {list(spec.shape)}]"
+
+
+def check_saved(tensor, node):
+    """Raise if `tensor`, saved by `node`, has been changed in place since."""
+    alias = tensor._alias
+    if alias is not None and alias.version.changed > node.seq:
+        maker = tensor._node
+        raise_modified(tensor._spec, alias.version, node, maker)
+
+
+def check_outputs(node):
+    """Raise if an output that `node` saved has been changed in place since."""
+    for version in node.extra.cells:
+        if version.changed > node.seq:
+            raise_modified(None, version, node, node)
+
+
+def raise_modified(spec, version, node, maker):
+    what = type_name(spec) if spec is not None else ""
+    if maker is not None and type(maker) is not AccumulateGrad:
+        output, maker = (maker.index, maker.parent) if type(maker) is Pick else (0, maker)
+        what += f", which is output {output} of {maker.name()}," if what else f"output {output} of {maker.name()}"
+    if node.extra is not None and node.extra.trace is not None:
+        hint = "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in there or anywhere later. Good luck!"
+    else:
+        hint = (
+            "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True)."
+        )
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"{what} is at version {version.count}; expected version {version.count_at(node.seq)} instead. {hint}\n"
+        f"The value was needed by {node.name()}: change a clone() instead, or use the operation that returns a new tensor."
+    )
+
+
+# In-place operations: check, let the operation write, then tell the graph.
+
+LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+VIEW_OF_LEAF = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+INFERENCE = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed."
+    "You can make a clone to get a normal tensor before doing inplace update."
+    "See https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+CREATIONS = {
+    "multi": "Output {index} of {name} is a view and is being modified inplace. This view is the output of a function "
+    "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
+    "replace the inplace operation by an out-of-place one.",
+    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
+    "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and "
+    "the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if "
+    "you want the inplace to be tracked).",
+    "inference": "A view was created in inference mode and is being modified inplace in normal mode. Given that this "
+    "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either both inside the inference_mode block (if you don't want the inplace to be tracked) or both outside "
+    "(if you want the inplace to be tracked).",
+    "function": "Output {index} of {name} is a view and is being modified inplace. This view was created inside a "
+    "custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would "
+    "override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is "
+    "forbidden. You can fix this by cloning the output of the custom Function.",
+}
+
+
+def check_inplace(tensor, recorded):
+    """Raise PyTorch's error if `tensor` must not be written to; `recorded`: the operation will have a gradient."""
+    if tensor._spec.inference and not state.inference:
+        raise RuntimeError(INFERENCE)
+    if not recorded:
+        return
+    alias = tensor._alias
+    if alias is not None and alias.base is not None:
+        if alias.creation is not None and (alias.creation != "no_grad" or alias.base._node is not None):
+            node = tensor._node
+            index, maker = (node.index, node.parent) if type(node) is Pick else (0, node)
+            name = maker.name() if maker is not None else "a function"
+            raise RuntimeError(CREATIONS[alias.creation].format(index=index, name=name))
+        if type(alias.base._node) is AccumulateGrad:
+            raise RuntimeError(VIEW_OF_LEAF)
+    if type(tensor._node) is AccumulateGrad:
+        raise RuntimeError(LEAF)
+
+
+def rebase(tensor, node):
+    """The memory of `tensor` was just written by the operation recorded as `node`: let the graph say so."""
+    alias = tensor._alias
+    base = alias.base
+    if base is None:
+        base = tensor
+    else:
+        node = CopySlices(base, alias.steps, node)
+    keep_retained(base, node)
+    base._node = node
+    watch_output(node, alias.version)
+    for ref in alias.version.views:
+        view = ref()
+        if view is not None and view._alias.base is base and view._alias.creation in (None, "multi"):
+            view._node = AsStridedBackward0(node, view._alias.steps)
+
+
+def keep_retained(tensor, node):
+    """A tensor that retains its gradient goes on doing so at its new node."""
+    old = tensor._node
+    if old is not None and old.extra is not None and old.extra.retains is not None and type(old) is not AccumulateGrad:
+        extra_of(node).retains, old.extra.retains = old.extra.retains, None
+
+
+def follow(steps, value):
+    """The view that `steps` lead to, of an array or of a Tensor."""
+    for primitive, params, _ in steps:
+        value = primitive.on(value, params)
+    return value
+
+
+class AsStridedBackward0(Node):
+    """A view derived anew from its base after the base was written to."""
+
+    __slots__ = ()
+
+    def __init__(self, base_node, steps):
+        self.seq, self.edges, self.saved, self.extra = tick(), (base_node,), (steps,), None
+
+    def backward(self, g, saved):
+        for primitive, params, spec in reversed(saved[0]):
+            g = primitive.transposed(g, spec, params)
+        return (g,)
+
+    backward_tensors = backward
+
+
+def check_function(function):
+    if function.saved is None:
+        raise RuntimeError(FREED)
+    if function.extra is not None:
+        check_outputs(function)
+
+
+class CopySlices(Node):
+    """A write into a view, seen from its base: outside the view gradients pass, inside they belong to the operation."""
+
+    __slots__ = ()
+
+    def __init__(self, base, steps, function):
+        self.seq, self.extra = tick(), None
+        self.edges = (base._node, *function.edges[1:])
+        self.saved = (steps, function)
+
+    def backward(self, g, saved):
+        steps, function = saved
+        check_function(function)
+        whole = g.copy()
+        part = follow(steps, whole)
+        inner, *others = function.backward(part.copy(), function.saved)
+        part[...] = 0 if inner is None else inner
+        return (whole, *others)
+
+    def backward_tensors(self, g, saved):
+        steps, function = saved
+        check_function(function)
+        whole = g.clone()
+        part = follow(steps, whole)
+        inner, *others = function.backward_tensors(part.clone(), function.saved)
+        part.zero_() if inner is None else part.copy_(inner)
+        return (whole, *others)

@@ -1,0 +1,2 @@
+from .special_errors import *
+from .special_gamma import *

@@ -1,0 +1,99 @@
+"""`xp`: the functions that derivative rules are written in. They take bare arrays (a plain backward pass) and Tensors
+(a recorded one), and are named as the public functions are.
+
+    sin = unary("sin", np.sin, slope=lambda x: xp.cos(x))
+"""
+
+import numpy as np
+
+Tensor = wrap = None  # set by tensorgrad.tensor
+
+NUMPY_NAMES = {"pow": "power", "neg": "negative", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
+
+
+class Functions:
+    """Looks a function up by name in NumPy for arrays, in tensorgrad for Tensors, once."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        on_arrays = arrays.get(name) or getattr(np, NUMPY_NAMES.get(name, name))
+
+        def function(*args, **kwargs):
+            for arg in args:
+                if isinstance(arg, Tensor):
+                    return on_tensors(name)(*args, **kwargs)
+            return on_arrays(*args, **kwargs)
+
+        function.__name__ = name
+        setattr(self, name, function)
+        return function
+
+
+arrays = {}  # name -> array function, for what NumPy lacks (families add theirs)
+
+
+tensors = {}  # name -> Tensor function, for what has no public function of that name
+
+
+def on_tensors(name):
+    import tensorgrad
+    from tensorgrad.ops.primitive import PRIMITIVES
+
+    return tensors.get(name) or PRIMITIVES.get(name) or getattr(tensorgrad, name)
+
+
+def number(function):
+    """Declare the array side of a function that NumPy has not: `@number` above it, under its public name."""
+    arrays[function.__name__] = function
+    return function
+
+
+xp = Functions()
+
+
+@number
+def zeros_like(x):
+    return np.zeros_like(x)
+
+
+@number
+def sigmoid(x):
+    return 0.5 * (np.tanh(0.5 * x) + 1)
+
+
+@number
+def expand(x, shape):
+    """A view of `x` repeated along new or single dimensions; much faster than np.broadcast_to."""
+    x = np.asarray(x)
+    lead = len(shape) - x.ndim
+    strides = [0] * lead + [
+        stride if n == m else 0 for n, m, stride in zip(x.shape, shape[lead:], x.strides, strict=True)
+    ]
+    view = np.lib.stride_tricks.as_strided(x, shape, strides) if x.ndim else np.ndarray(shape, x.dtype, x.copy(), 0, strides)
+    return view
+
+
+@number
+def permute(x, dims):
+    return x.transpose(dims)
+
+
+@number
+def reshape(x, shape):
+    return x.reshape(shape)
+
+
+@number
+def conj(x):
+    return x.conj() if x.dtype.kind == "c" else x
+
+
+@number
+def unsqueeze(x, dim):
+    return np.expand_dims(x, dim)
+
+
+@number
+def sum_dims(x, dims, keepdim):
+    return np.add.reduce(x, axis=dims, keepdims=keepdim)

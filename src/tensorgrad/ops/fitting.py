@@ -1,0 +1,335 @@
+"""Small things that every operation shares: undoing broadcasts, numbers as arrays, dims, `out=`, errors in PyTorch's words."""
+
+import numpy as np
+
+from tensorgrad import dtypes
+from tensorgrad.autograd import modes
+from tensorgrad.autograd.graph import extra_of
+from tensorgrad.autograd.modes import mode, state
+from tensorgrad.autograd.views import alias_of, check_saved
+
+Tensor = wrap = None  # set by tensorgrad.tensor
+interceptors = []  # while mode.special: functions (primitive, inputs, params) -> result or None (autocast, tracing)
+
+INFERENCE_SAVED = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
+    "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or "
+    "use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+
+# Numbers
+
+
+def is_number(value):
+    """Python and NumPy numbers, which PyTorch's operations take beside tensors."""
+    return isinstance(value, (int, float, complex, np.number, np.bool_))
+
+
+_constants = {}
+
+
+def number_array(number, dtype):
+    """A number as a 0-d array: NumPy handles those twice as fast as Python numbers, so the last ones are kept."""
+    key = number, dtype
+    found = _constants.get(key)
+    if found is None:
+        try:
+            found = np.array(number, dtype.numpy)
+        except OverflowError:
+            if isinstance(number, int) and dtype.category == dtypes.INTEGER and not -(2**63) <= number < 2**64:
+                raise RuntimeError("Overflow when unpacking long long") from None
+            found = np.array(number).astype(dtype.numpy)
+        if number == 0 or number != number:  # 0.0 and -0.0 are one key
+            return found
+        if len(_constants) > 4096:
+            _constants.clear()
+        found.flags.writeable = False
+        _constants[key] = found
+    return found
+
+
+# Gradients that must fit their inputs
+
+
+def fit_array(g, spec):
+    """Sum over what was broadcast, drop the imaginary part that a real input cannot have, and match the dtype."""
+    if spec is None:
+        return None
+    shape = spec.shape
+    if np.shape(g) != shape:
+        g = np.asarray(g)
+        lead = g.ndim - len(shape)
+        dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1))
+        if dims:
+            g = np.add.reduce(g, axis=dims, keepdims=True, dtype=g.dtype)
+        g = g.reshape(shape) if g.shape != shape and g.size == spec.size else np.broadcast_to(g, shape)
+    if g.dtype != spec.dtype.numpy:
+        if g.dtype.kind == "c" and not spec.dtype.is_complex:
+            g = g.real
+        g = g.astype(spec.dtype.numpy)
+    return g
+
+
+def fit_tensor(g, spec):
+    """The same on Tensors."""
+    if spec is None:
+        return None
+    if tuple(g.shape) != spec.shape:
+        g = g.sum_to_size(spec.shape) if g._spec.size >= spec.size else g.expand(spec.shape)
+    if g._spec.dtype is not spec.dtype:
+        if g._spec.dtype.is_complex and not spec.dtype.is_complex:
+            g = g.real
+        g = g.to(spec.dtype)
+    return g
+
+
+# Dimensions
+
+
+def dim_of(dim, ndim, name=None):
+    """A dimension counted from the front; PyTorch's IndexError when there is no such one."""
+    if type(dim) is not int:
+        if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+            raise TypeError(f"{name or 'dim'}(): argument 'dim' must be int, not {type(dim).__name__}")
+        dim = dim.__index__()
+    limit = ndim or 1
+    if not -limit <= dim < limit:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
+        )
+    return dim + ndim if dim < 0 and ndim else (dim if ndim else 0)
+
+
+def dims_of(dim, ndim, name=None):
+    """One or several dimensions as a tuple counted from the front; None and () stand for all."""
+    if dim is None:
+        return tuple(range(ndim))
+    if isinstance(dim, (tuple, list)):
+        dims = tuple(dim_of(d, ndim, name) for d in dim)
+        if len(set(dims)) != len(dims):
+            twice = next(d for d in dims if dims.count(d) > 1)
+            raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+        return dims or tuple(range(ndim))
+    return (dim_of(dim, ndim, name),)
+
+
+def sizes_of(sizes, name):
+    """The sizes of `f(2, 3)`, `f((2, 3))` or `f(torch.Size([2, 3]))` as a tuple of ints."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = sizes[0]
+    out = []
+    for position, size in enumerate(sizes):
+        if isinstance(size, Tensor) and size._spec.size == 1 and size._spec.dtype.category == dtypes.INTEGER:
+            size = size.item()
+        if isinstance(size, (bool, float)) or not hasattr(size, "__index__"):
+            raise TypeError(
+                f"{name}(): argument 'size' must be tuple of ints, but found element of type "
+                f"{type(size).__name__} at pos {position}"
+            )
+        out.append(size.__index__())
+    return tuple(out)
+
+
+# Errors
+
+
+def must_be_tensor(function, value, argument="input", position=1):
+    """The TypeError for an argument that is no tensor."""
+    return TypeError(
+        f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+    )
+
+
+def check_tensor(function, value, argument="input", position=1):
+    """`value`, which must be a Tensor."""
+    if not isinstance(value, Tensor):
+        raise must_be_tensor(function, value, argument, position)
+    return value
+
+
+def broadcast_error(operands):
+    """PyTorch's error for shapes that do not broadcast, or None if they do."""
+    shapes = [tuple(t.shape) for t in operands if isinstance(t, Tensor)]
+    for b in shapes[1:]:
+        a = shapes[0]
+        for back in range(1, min(len(a), len(b)) + 1):
+            if a[-back] != b[-back] and a[-back] != 1 and b[-back] != 1:
+                return RuntimeError(
+                    f"The size of tensor a ({a[-back]}) must match the size of tensor b ({b[-back]}) at non-singleton "
+                    f"dimension {max(len(a), len(b)) - back}\nThe shapes are {list(a)} and {list(b)}."
+                )
+    return None
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to.
+
+    >>> torch.broadcast_shapes((2, 1), (3,))
+    tensorgrad.Size([2, 3])
+    """
+    from tensorgrad.spec import Size
+
+    shapes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    for shape in shapes:
+        if any(n < 0 for n in shape):
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    try:
+        return Size(np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise RuntimeError(
+            "Shape mismatch: objects cannot be broadcast to a single shape: " + ", ".join(str(list(s)) for s in shapes)
+        ) from None
+
+
+# Writing: in place and out=
+
+
+def check_writable(target):
+    """Raise if the memory of `target` cannot be written to safely."""
+    array = target._array
+    if not array.flags.writeable:
+        raise RuntimeError("this tensor shares memory with a read-only NumPy array: write to a clone() of it instead")
+    if 0 in array.strides and array.size > 1:
+        for stride, n in zip(array.strides, array.shape, strict=True):
+            if stride == 0 and n > 1:
+                raise RuntimeError(
+                    "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                    "location. Please clone() the tensor before performing the operation."
+                )
+
+
+def check_inplace_dtype(target, dtype):
+    """Raise if a result of `dtype` must not be written into `target`."""
+    into = target._spec.dtype
+    if into is not dtype and not dtypes.can_cast(dtype, into):
+        raise RuntimeError(f"result type {dtype.title} can't be cast to the desired output type {into.title}")
+
+
+def check_result(target, array):
+    """Raise if an in-place result has outgrown the tensor that it goes into."""
+    if array.shape != target._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(array.shape)}"
+        )
+
+
+def write_out(out, name, operands, compute):
+    """Put the result of `compute` into the tensor given as `out=`."""
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if modes.is_grad_enabled() and any(isinstance(t, Tensor) and t._node is not None for t in (*operands, out)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    with modes.no_grad():
+        result = compute()
+    return store(out, result)
+
+
+def store(out, result):
+    """Write a finished result into `out`, resized if need be."""
+    if not dtypes.can_cast(result._spec.dtype, out._spec.dtype):
+        raise RuntimeError(
+            f"result type {result._spec.dtype.title} can't be cast to the desired output type {out._spec.dtype.title}"
+        )
+    if type(out._array) is not np.ndarray or type(result._array) is not np.ndarray:
+        return out.copy_(result)
+    if out._array.shape != result._array.shape:
+        if out._spec.size:
+            import warnings
+
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(out.shape)}, which does not "
+                f"match the required output shape {list(result.shape)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero elements. You can explicitly reuse "
+                "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+                stacklevel=4,
+            )
+        out._array = np.empty(result._array.shape, out._array.dtype)
+        out._spec = wrap(out._array)._spec
+    else:
+        check_writable(out)
+    np.copyto(out._array, result._array, casting="unsafe")
+    alias_of(out).version.bump()
+    return out
+
+
+# Saved tensors while hooks or anomaly mode are on
+
+
+class Packed:
+    """A saved tensor that went through the user's pack hook."""
+
+    __slots__ = ("node_of", "packed", "spec", "unpack")
+
+    def __init__(self, tensor, pack, unpack):
+        self.unpack, self.node_of, self.spec = unpack, tensor._node, tensor._spec
+        with modes.no_grad():
+            self.packed = pack(tensor.detach())
+
+    def unpacked(self, node):
+        tensor = self.unpack(self.packed)
+        if not isinstance(tensor, Tensor):
+            raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                            + type(tensor).__name__)  # fmt: skip
+        result = tensor.detach()
+        result._node = self.node_of if self.node_of is not None else None
+        return result
+
+
+def on_record(node):
+    """What the special modes do with a new node: pack what it saved, note where it was made."""
+    if state.hooks:
+        pack, unpack = state.hooks[-1]
+        saved, outputs = [], node.primitive.needs
+        for position, value in enumerate(node.saved):
+            if isinstance(value, Tensor):
+                check_saved(value, node)
+                value = Packed(value, pack, unpack)
+            elif type(value) is np.ndarray and position < len(outputs) and outputs[position][0] == "output":
+                value = PackedOutput(wrap(value), node, pack, unpack)
+            saved.append(value)
+        node.saved = tuple(saved)
+    anomaly = modes._special.get("anomaly")
+    if anomaly:
+        import traceback
+
+        from tensorgrad.autograd import anomaly as anomaly_mode
+
+        extra_of(node).trace = ("".join(traceback.format_stack()[:-3]), anomaly_mode.check_nan)
+
+
+class PackedOutput(Packed):
+    """A saved output: unpacked, it hangs on its node again, which is not kept here (that would be a cycle)."""
+
+    __slots__ = ()
+
+    def __init__(self, tensor, node, pack, unpack):
+        super().__init__(tensor, pack, unpack)
+
+    def unpacked(self, node):
+        result = super().unpacked(node)
+        result._node = node
+        return result
+
+# Memory
+
+
+def owner(array):
+    """The array that owns the memory of `array`: the storage."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def torch_strides(array):
+    """Strides in elements, with PyTorch's values where NumPy leaves them open: dimensions of size 1 and empty arrays."""
+    itemsize = array.dtype.itemsize
+    if array.size == 0 or array.flags.c_contiguous:
+        strides, step = [], 1
+        for n in reversed(array.shape):
+            strides.append(step)
+            step *= max(n, 1)
+        return tuple(reversed(strides))
+    return tuple(s // itemsize for s in array.strides)

@@ -1,0 +1,476 @@
+"""Pointwise operations: one number out for each number in, and the hot path of the whole engine.
+
+`unary` and `binary` return the public function of an operation as a closure that holds all it needs. Its usual case, one
+shape and one real floating dtype, is decided by a single identity test (see spec.py); everything else, promotion,
+broadcasting, integers, complex numbers, transforms, modes, goes to `Pointwise.slow`. What is repeated here is repeated
+because a Python call costs a tenth of a small operation.
+"""
+
+import numpy as np
+
+from tensorgrad import dtypes
+from tensorgrad.autograd.graph import FREED, Node, tick
+from tensorgrad.autograd.modes import mode, state
+from tensorgrad.autograd.views import check_saved
+from tensorgrad.dtypes import FLOAT, result_dtype
+from tensorgrad.ops import fitting
+from tensorgrad.ops.fitting import broadcast_error, is_number, must_be_tensor, number_array, write_out
+from tensorgrad.ops.primitive import Primitive, intercept, recording, settled, transformed, wrap
+
+ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
+Tensor = None  # set by tensorgrad.tensor
+
+
+class Pointwise(Primitive):
+    """A Primitive on elements: broadcasts, promotes, and has a fast path.
+
+    promote: "same" (the common dtype), "float" (integers become floats), "bool" (compares in the common dtype).
+    """
+
+    def __init__(self, name, kernel, slopes, inputs, *, promote="same", integer=True, boolean=True, complex=True,
+                 conjugate=True, check=None, number_node=None, pullback=None, **options):  # fmt: skip
+        self.slopes, self.promote, self.complex, self.check = slopes, promote, complex, check
+        if pullback is not None:  # not holomorphic: the rule for complex numbers is no slope
+            pullback.words = pullback.__code__.co_varnames[1 : pullback.__code__.co_argcount]
+        self.integer, self.boolean = integer, boolean
+        rules = {}
+        for word, slope in zip(inputs, slopes or (), strict=False):
+            if slope is not None:
+                rules[word] = pullback or slope_rule(slope, conjugate)
+        super().__init__(name, kernel, rules=rules, inputs=inputs, arity=len(inputs), params=(), fit=True, **options)
+        self.with_number = self.variant(name + ".number", number_node) if number_node else self
+
+    def plan(self):
+        names = {rule: rule.words for rule in self.rules.values()}
+        needs, self.plans = [], []
+        for position, word in enumerate(self.inputs):
+            rule = self.rules.get(word)
+            if rule is None:
+                self.plans.append(None)
+                continue
+            takes = []
+            for need in names[rule]:
+                kind = self.kind_of(need)
+                index = next((i for i, (known, _) in enumerate(needs) if known == kind), len(needs))
+                if index == len(needs):
+                    needs.append((kind, set()))
+                needs[index][1].add(position)
+                takes.append(index)
+            self.plans.append((rule, tuple(takes)))
+        if not self.rules:
+            self.plans = []
+        self.needs = [(*kind, tuple(users)) for kind, users in needs]
+        self.saves_input = any(kind == "input" and key == 0 for kind, key, _ in self.needs)
+        self.saves_output = any(kind == "output" for kind, _, _ in self.needs)
+
+    def slow(self, operands, out=None):
+        """Everything that the fast path does not do: promotion, broadcasting, numbers, transforms, out=."""
+        if out is not None:
+            return write_out(out, self.name, operands, lambda: self.slow(operands))
+        for operand in operands:
+            if isinstance(operand, Tensor) and type(operand._array) is not ndarray:
+                return transformed(self, operands, ())
+        if mode.special:
+            intercepted = intercept(self, operands, ())
+            if intercepted is not None:
+                return intercepted
+        array = self.compute(operands)
+        result = wrap(array)
+        edges = [t._node if isinstance(t, Tensor) else None for t in operands]
+        if recording() and self.plans and any(e is not None for e in edges) and result._spec.dtype.category >= FLOAT:
+            primitive = self if isinstance(operands[-1], Tensor) else self.with_number
+            result._node = primitive.record(operands, (), edges, result._array)
+        return result if not mode.special else settled(result)
+
+    def apply(self, inputs, params):
+        return self.slow(inputs)
+
+    def compute(self, operands):
+        """The result as an array, promoted and broadcast as PyTorch does."""
+        if self.check is not None:
+            self.check(operands)
+        common = self.common_dtype(operands)
+        arrays = []
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                array = operand._array
+                arrays.append(array if operand._spec.dtype is common else array.astype(common.numpy))
+            else:
+                arrays.append(number_array(operand, common))
+        try:
+            result = self.kernel(*arrays)
+        except ValueError as error:
+            raise broadcast_error(operands) or error from None
+        except TypeError:
+            raise NotImplementedError(f'"{self.name}_cpu" not implemented for \'{common.title}\'') from None
+        if type(result) is not ndarray:
+            result = asarray(result)
+        if self.promote != "bool" and result.dtype != common.numpy and result.dtype.kind != "b":
+            if not (common.is_complex and result.dtype.kind == "f"):
+                result = result.astype(common.numpy)
+        return result
+
+    def common_dtype(self, operands):
+        common = result_dtype(operands) if len(operands) > 1 else operands[0]._spec.dtype
+        if self.promote == "float" and common.category < FLOAT:
+            return dtypes.get_default_dtype()
+        if (
+            (common.category == 1 and not self.integer)
+            or (common.category == 0 and not self.boolean)
+            or (common.is_complex and not self.complex)
+        ):
+            raise NotImplementedError(f'"{self.name}_cpu" not implemented for \'{common.title}\'')
+        return common
+
+    def write(self, operands):
+        """The in-place form."""
+        target = operands[0]
+        fitting.check_inplace_dtype(target, self.result_dtype(operands))
+        return self.inplace(operands, (), compute=lambda: self.compute(operands))
+
+    def result_dtype(self, operands):
+        return dtypes.bool_ if self.promote == "bool" else self.common_dtype(operands)
+
+
+def slope_rule(slope, conjugate):
+    """The gradient rule of a slope: g times its conjugate."""
+    words = slope.__code__.co_varnames[: slope.__code__.co_argcount]
+
+    def rule(g, *values):
+        factor = slope(*values)
+        if type(factor) is int and factor == 1:
+            return g
+        if conjugate and type(g) is ndarray:
+            if g.dtype.kind == "c" or (type(factor) is ndarray and factor.dtype.kind == "c"):
+                factor = np.conj(factor)
+        elif conjugate and isinstance(factor, Tensor) and factor._spec.dtype.is_complex:
+            factor = factor.conj()
+        elif conjugate and type(factor) is complex:
+            factor = factor.conjugate()
+        return g * factor
+
+    rule.words = words
+    return rule
+
+
+def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **options):
+    """Declare a pointwise operation of one tensor; returns its public function.
+
+    >>> cube = tensorgrad.ops.unary("cube", lambda x: x * x * x, slope=lambda x: 3 * x * x)
+    >>> x = torch.tensor(2., requires_grad=True); cube(x).backward(); x.grad
+    tensor(12.)
+    """
+    primitive = Pointwise(name, kernel, None if slope is None else (slope,), ("x",), promote=promote, node=node, **options)
+    words = slope.__code__.co_varnames[: slope.__code__.co_argcount] if slope else ()
+    saves_x, saves_y = "x" in words, "y" in words
+    if slope is not None:
+        fast_class = type(
+            primitive.node_name,
+            (FastUnary,),
+            {
+                "__slots__": (),
+                "primitive": primitive,
+                "slope": staticmethod(slope),
+                "saved_outputs": (0,) if saves_y else (),
+                "takes": ("x" * saves_x + "y" * saves_y) or "",
+                "backward": {"x": FastUnary.from_x, "y": FastUnary.from_y, "xy": FastUnary.from_xy, "": FastUnary.from_none}[
+                    "x" * saves_x + "y" * saves_y
+                ],
+                **({"_saved_self": property(lambda node: node.show_saved("x"))} if saves_x else {}),
+                **({"_saved_result": property(lambda node: node.show_saved("y"))} if saves_y else {}),
+            },
+        )
+
+    def function(input, *, out=None):
+        try:
+            spec = input._spec
+        except AttributeError:
+            raise must_be_tensor(name, input) from None
+        if spec.fast and out is None and not mode.special:
+            array = kernel(input._array)
+            if type(array) is not ndarray:
+                array = asarray(array)
+            result = new(Tensor)
+            result._array, result._spec, result._alias = array, spec, None
+            edge = input._node
+            if edge is None or slope is None or (mode.quiet and not state.recording):
+                result._node = None
+                return result
+            result._node = node = new(fast_class)
+            node.seq, node.edges, node.extra = tick(), (edge,), None
+            if saves_x:
+                node.saved = (input, array) if saves_y else (input,)
+            else:
+                node.saved = (array,) if saves_y else ()
+            return result
+        return primitive.slow((input,), out)
+
+    return published(function, name, primitive, doc)
+
+
+class FastUnary(Node):
+    """The node of a unary operation on the fast path: one real floating array, same shape and dtype in and out."""
+
+    __slots__ = ()
+    fresh = True
+
+    def from_x(self, g, saved):
+        (x,) = saved
+        if x._alias is not None:
+            check_saved(x, self)
+        return (g * self.slope(x._array),)
+
+    def from_y(self, g, saved):
+        return (g * self.slope(saved[0]),)
+
+    def from_xy(self, g, saved):
+        x, y = saved
+        if x._alias is not None:
+            check_saved(x, self)
+        return (g * self.slope(x._array, y),)
+
+    def from_none(self, g, saved):
+        return (g * self.slope(),)
+
+    def backward_tensors(self, g, saved):
+        return (g * self.slope(*[self.tensor_of(value) for value in saved]),)
+
+    def tensor_of(self, value):
+        if type(value) is ndarray:
+            result = wrap(value)
+            result._node = self
+            return result
+        check_saved(value, self)
+        return value
+
+    def show_saved(self, word):
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return self.tensor_of(self.saved[self.takes.index(word)])
+
+
+def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **options):
+    """Declare a pointwise operation of two operands; returns its public function.
+
+    >>> hypotenuse_squared = tensorgrad.ops.binary(
+    ...     "hypotenuse_squared", lambda a, b: a * a + b * b, slopes=(lambda a: 2 * a, lambda b: 2 * b))
+    >>> hypotenuse_squared(torch.tensor(3.), torch.tensor(4.))
+    tensor(25.)
+    """
+    primitive = Pointwise(name, kernel, slopes, ("a", "b"), promote=promote, node=node, **options)
+    words = [s.__code__.co_varnames[: s.__code__.co_argcount] if s else () for s in slopes] if slopes else [(), ()]
+    # Which operand each gradient needs: [left needs a, left needs b, right needs a, right needs b].
+    uses_a, uses_b = ["a" in w for w in words], ["b" in w for w in words]
+    saves_out = any("out" in w for w in words)
+    fast = promote != "bool"
+    left_a, right_a, left_b, right_b = *uses_a, *uses_b
+    saves_any = any((*uses_a, *uses_b, saves_out))
+    fast_class = number_class = None
+    if slopes:
+        fast_class = number_class = fast_binary_class(primitive, slopes, words)
+        if primitive.with_number is not primitive:
+            number_class = fast_binary_class(primitive.with_number, slopes, words)
+
+    def build(fallback):
+        def function(input, other, *, out=None):
+            if type(other) is Tensor:
+                try:
+                    spec = input._spec
+                except AttributeError:
+                    return fallback(input, other, out)
+                if spec is other._spec and spec.fast and fast and out is None and not mode.special:
+                    array = kernel(input._array, other._array)
+                    if type(array) is not ndarray:
+                        array = asarray(array)
+                    result = new(Tensor)
+                    result._array, result._spec, result._alias = array, spec, None
+                    left, right = input._node, other._node
+                    if (left is None and right is None) or fast_class is None or (mode.quiet and not state.recording):
+                        result._node = None
+                        return result
+                    result._node = node = new(fast_class)
+                    node.seq, node.edges, node.extra = tick(), (left, right), None
+                    if saves_any:
+                        a = (left_a and left is not None) or (right_a and right is not None)
+                        b = (left_b and left is not None) or (right_b and right is not None)
+                        node.saved = (input if a else None, other if b else None, array if saves_out else None)
+                    else:
+                        node.saved = ()
+                    return result
+            elif (type(other) is float or type(other) is int) and out is None and not mode.special and fast:
+                try:
+                    spec = input._spec
+                except AttributeError:
+                    return fallback(input, other, out)
+                if spec.fast:
+                    constant = number_array(other, spec.dtype)
+                    array = kernel(input._array, constant)
+                    if type(array) is not ndarray:
+                        array = asarray(array)
+                    result = new(Tensor)
+                    result._array, result._spec, result._alias = array, spec, None
+                    left = input._node
+                    if left is None or fast_class is None or (mode.quiet and not state.recording):
+                        result._node = None
+                        return result
+                    result._node = node = new(number_class)
+                    node.seq, node.edges, node.extra = tick(), (left, None), None
+                    node.saved = (input if left_a else None, constant, array if saves_out else None) if saves_any else ()
+                    return result
+            return fallback(input, other, out)
+
+        return function
+
+    def as_function(input, other, out):
+        if not isinstance(input, Tensor) and not (isinstance(other, Tensor) and is_number(input)):
+            raise must_be_tensor(name, input)
+        if not isinstance(other, Tensor) and not is_number(other):
+            raise must_be_tensor(name, other, "other", 2)
+        return primitive.slow((input, other), out)
+
+    def as_operator(input, other, out):
+        if isinstance(other, Tensor) or is_number(other):
+            return primitive.slow((input, other), out)
+        if isinstance(other, ndarray):  # PyTorch's operators take NumPy arrays, its functions do not
+            return primitive.slow((input, wrap(other)), out)
+        return NotImplemented
+
+    function = published(build(as_function), name, primitive, doc)
+    function.operator = published(build(as_operator), name, primitive, doc)
+    return function
+
+
+def fast_binary_class(primitive, slopes, words):
+    """The node of a binary operation on the fast path, specialised by what its slopes need."""
+    left, right = slopes
+    members = {"__slots__": (), "primitive": primitive, "fresh": True, "slopes": slopes, "words": words}
+    if not words[0] and not words[1]:
+        members["fresh"] = False
+        plus_left, plus_right = left is not None and left() == 1, right is not None and right() == 1
+
+        def backward(self, g, saved):
+            first, second = self.edges
+            return (
+                None if first is None else g if plus_left else g * left(),
+                None if second is None else g if plus_right else g * right(),
+            )
+
+    elif words[0] == ("b",) and words[1] == ("a",):
+
+        def backward(self, g, saved):
+            a, b, _ = saved
+            if b is None:
+                if a._alias is not None:
+                    check_saved(a, self)
+                return None, g * right(a._array)
+            if type(b) is not ndarray:
+                if b._alias is not None:
+                    check_saved(b, self)
+                b = b._array
+            if a is None or self.edges[1] is None:
+                return g * left(b), None
+            if a._alias is not None:
+                check_saved(a, self)
+            return g * left(b), g * right(a._array)
+
+    else:
+
+        def backward(self, g, saved):
+            a, b, out = saved
+            if a is not None:
+                if a._alias is not None:
+                    check_saved(a, self)
+                a = a._array
+            if b is not None and type(b) is not ndarray:
+                if b._alias is not None:
+                    check_saved(b, self)
+                b = b._array
+            values = {"a": a, "b": b, "out": out}
+            first, second = self.edges
+            return (
+                None if first is None or left is None else g * left(*[values[w] for w in words[0]]),
+                None if second is None or right is None else g * right(*[values[w] for w in words[1]]),
+            )
+
+    members["backward"] = backward
+    if any("out" in w for w in words):
+        members["saved_outputs"] = (0,)
+    for position, word in enumerate(("self", "other", "result")):
+        if any("ab"[position : position + 1] in w if position < 2 else "out" in w for w in words):
+            members["_saved_" + word] = property(lambda node, p=position: node.show_saved(p))
+    return type(primitive.node_name, (FastBinary,), members)
+
+
+class FastBinary(Node):
+    """The node of a binary operation on the fast path: operands of one shape and one real floating dtype, or a float."""
+
+    __slots__ = ()
+
+    def backward_tensors(self, g, saved):
+        values = dict(zip(("a", "b", "out"), [self.tensor_of(value) for value in saved], strict=False))
+        gradients = []
+        for edge, slope, words in zip(self.edges, self.slopes, self.words, strict=True):
+            wanted = edge is not None and slope is not None
+            gradients.append(g * slope(*[values[w] for w in words]) if wanted else None)
+        return gradients
+
+    def tensor_of(self, value, output=False):
+        if value is None:
+            return None
+        if type(value) is ndarray:
+            if value.ndim == 0 and self.saved[1] is value:  # the number of `x * 2.5`
+                return value.item()
+            result = wrap(value)
+            result._node = self
+            return result
+        check_saved(value, self)
+        return value
+
+    def show_saved(self, position):
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return self.tensor_of(self.saved[position])
+
+
+def published(function, name, primitive, doc):
+    """Give a generated function its name, docstring and primitive."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    function.primitive = primitive
+    return function
+
+
+# Forms of a pointwise function: operators (`function.operator`), reflected operators, in-place.
+
+
+def reflected(function):
+    """The form for `2 - x`."""
+
+    def operate(self, other):
+        if is_number(other) or isinstance(other, Tensor):
+            return function(other, self)
+        return NotImplemented
+
+    return operate
+
+
+def inplace(function):
+    """The in-place form of a pointwise function, for example `mul_` of `mul`.
+
+    >>> x = torch.ones(2); x.mul_(3)
+    tensor([3., 3.])
+    """
+    primitive = function.primitive
+    name = primitive.name + "_"
+
+    def write(self, *others):
+        for position, other in enumerate(others):
+            if not isinstance(other, Tensor) and not is_number(other):
+                raise must_be_tensor(name, other, "other", position + 1)
+        if 1 + len(others) != primitive.arity:
+            raise TypeError(f"{name}() takes {primitive.arity - 1} positional arguments ({len(others)} given)")
+        return primitive.write((self, *others))
+
+    write.__name__ = write.__qualname__ = name
+    write.__doc__ = f"The in-place form of `{primitive.name}`."
+    return write

@@ -1,0 +1,94 @@
+"""What is known of a tensor without its numbers: shape, dtype, and whether the fast path may take it.
+
+Specs are interned: two tensors of the same shape and dtype share one Spec object, so a single identity test tells an
+operation that its operands need neither broadcasting nor promotion, and its result has that Spec too.
+"""
+
+from tensorgrad import dtypes
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints that knows how many elements it makes.
+
+    >>> torch.ones(2, 3).shape.numel()
+    6
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, dims=()):
+        self = super().__new__(cls, dims)
+        for i, dim in enumerate(self):
+            if not isinstance(dim, int) and not hasattr(dim, "__index__"):
+                raise TypeError(f"torch.Size() takes an iterable of 'int' (item {i} is '{type(dim).__name__}')")
+        return self
+
+    def numel(self):
+        """How many elements a tensor of this shape has."""
+        count = 1
+        for dim in self:
+            count *= dim
+        return count
+
+    def __repr__(self):
+        return f"tensorgrad.Size({list(self)})"
+
+    def __add__(self, other):
+        return Size(super().__add__(tuple(other)))
+
+    def __getitem__(self, index):
+        item = super().__getitem__(index)
+        return Size(item) if isinstance(index, slice) else item
+
+    def __mul__(self, times):
+        return Size(super().__mul__(times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+class Spec:
+    """Shape, dtype, names and standing of a tensor. `fast`: a plain NumPy array of real floating numbers."""
+
+    __slots__ = ("dtype", "fast", "inference", "names", "shape", "size", "variants")
+
+    def __init__(self, shape, dtype):
+        self.shape, self.dtype, self.size = Size(shape), dtype, 1
+        for dim in shape:
+            self.size *= dim
+        self.fast = dtype.is_floating_point
+        self.inference, self.names, self.variants = False, None, None
+
+    def variant(self, *, inference=False, transformed=False, names=None):
+        """The Spec of the same shape and dtype for a tensor that the fast path must leave alone, or with names."""
+        key = (inference, transformed, names)
+        if self.variants is None:
+            self.variants = {}
+        found = self.variants.get(key)
+        if found is None:
+            found = self.variants[key] = Spec(self.shape, self.dtype)
+            found.fast = self.fast and not inference and not transformed
+            found.inference, found.names = inference, names
+        return found
+
+    def __repr__(self):
+        return f"Spec({tuple(self.shape)}, {self.dtype.name})"
+
+
+_specs = {}
+
+
+def spec_of(array):
+    """The Spec of a NumPy array."""
+    key = array.shape, array.dtype
+    found = _specs.get(key)
+    return found if found is not None else make_spec(*key)
+
+
+def make_spec(shape, numpy_dtype):
+    if len(_specs) > 100_000:  # a program with endlessly many shapes: a new Spec only costs the fast path, once
+        _specs.clear()
+    found = _specs[shape, numpy_dtype] = Spec(shape, dtypes.of_numpy(numpy_dtype))
+    return found
