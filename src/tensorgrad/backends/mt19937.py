@@ -55,13 +55,16 @@ def affine32(x, scale, shift):
     >>> affine32(np.array([0.1, 0.2]), 3.0, 1.0)
     array([1.3, 1.6], dtype=float32)
     """
-    total = x * scale  # exact: 24 digits times 24 digits fit into 53
+    total = np.asarray(x * scale)  # exact: 24 digits times 24 digits fit into 53
     if shift:
-        # A tiny shift can be lost in float64 and still decide which way a float32 tie goes: leave a trace of it.
-        tiny = abs(shift) < abs(scale) * 2.0**-26
-        total, lost = two_sum(total, shift) if tiny else (total + shift, None)
-        if lost is not None and lost.any():
-            total = np.where(lost == 0, total, np.nextafter(total, np.copysign(np.inf, lost)))
+        if abs(shift) > abs(scale) * 2.0**-26:
+            total = total + shift  # exact again
+        else:
+            # Next to so small a shift the sum loses digits, which can decide a tie of the second rounding: keep a trace
+            # of them in the last bit ("round to odd").
+            total, lost = two_sum(total, shift)
+            even = (total.view(np.int64) & 1) == 0
+            total = np.where((lost != 0) & even, np.nextafter(total, np.copysign(np.inf, lost)), total)
     return total.astype(np.float32)
 
 

@@ -10,7 +10,8 @@ Which algorithm for what (facts checked against PyTorch 2.13; words, fractions a
 - bernoulli: float64 fraction < p; where p is an array of another dtype than float64, float32 fraction < p.
 - exponential, cauchy, geometric: the inverse distribution function of a float64 fraction, in float64.
 - log_normal: exp of a normal number made in pairs, whatever the size.
-- multinomial: fractions looked up in the summed weights; without replacement the largest of weight / exponential number.
+- multinomial: fractions looked up in the summed weights; without replacement, or for one sample, the largest of
+  weight / exponential number.
 - poisson, binomial, standard_gamma, dirichlet: rejection.py.
 
 Float64 results go through the C library one by one (`math`), as PyTorch's do; for narrower ones NumPy's functions do, since
@@ -72,7 +73,8 @@ def narrowed(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     array([  1., 300.], dtype=float16)
     """
     if is_half(dtype):
-        values = values.astype(np.float32)
+        with np.errstate(over="ignore"):
+            return values.astype(np.float32).astype(dtype)
     elif dtype.kind in "iu" and values.dtype.kind == "f":
         values = values.astype(np.int64)
     return values.astype(dtype, copy=False)
@@ -498,7 +500,7 @@ class Stream(MersenneTwister):
         shape = (*weights.shape[:-1], samples)
         if not rows.size:
             return np.empty(shape, np.int64)
-        if replacement:
+        if replacement and samples > 1:
             return np.stack([self._choices(row, samples) for row in rows]).reshape(shape)
         scores = (rows / self.exponential(rows.shape, rows.dtype)).astype(np.float32 if is_half(rows.dtype) else rows.dtype)
         if samples == 1:
@@ -666,21 +668,21 @@ def _integer_bounds(dtype, low, high):
 
 
 def _rounded(dtype, value):
-    """An integer after a visit to a floating-point dtype; None where that has no number so large."""
+    """An integer after a visit to a floating-point dtype; too large a number comes back as the smallest integer."""
     number = float(narrowed(np.array(value, np.int64), dtype))
-    return int(number) if math.isfinite(number) else None
+    return int(number) if abs(number) < 2.0**63 else -(1 << 63)
 
 
 def _representable_from(dtype, low, digits):
     """The next integer up from which on the dtype cannot round below `low`."""
     after = _rounded(dtype, low + 1)
-    return low if after is None or after >= low else after + (1 << (abs(low + 1).bit_length() - digits))
+    return low if after >= low else after + (1 << (abs(low + 1).bit_length() - digits))
 
 
 def _representable_to(dtype, high, digits):
     """The next integer down below which the dtype cannot round up to `high`."""
     before = _rounded(dtype, high - 1)
-    return high if before is None or before < high else before - (1 << (abs(high - 1).bit_length() - digits))
+    return high if before < high else before - (1 << (abs(high - 1).bit_length() - digits))
 
 
 def _check_permutation(count, dtype):
