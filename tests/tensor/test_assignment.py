@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from subject import raises, torch
+from subject import IS_TORCH, raises, torch
 
 INDICES = {
     "a number": 1,
@@ -169,7 +169,8 @@ def test_places_outside():
             x[index] = 1
     with raises(IndexError, "The shape of the mask [2] at index 0 does not match the shape of the indexed tensor [4]"):
         x[[True, False]] = 1
-    assert x.tolist() == [0.0, 1.0, 2.0, 3.0] and x._version == 0
+    if not IS_TORCH:  # PyTorch has written the places before the one outside
+        assert x.tolist() == [0.0, 1.0, 2.0, 3.0] and x._version == 0
 
 
 def test_nothing_is_deleted():
