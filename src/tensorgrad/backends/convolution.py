@@ -50,7 +50,7 @@ def convolution(x, w, stride, padding, dilation, groups=1, bias=None, size=None)
     if size is None:
         size = convolution_size(x.shape[2:], kernel, stride, padding, dilation)
     out = np.empty((samples, outputs, *size), x.dtype)
-    weights = w.reshape(groups, outputs // groups, math.prod(w.shape[1:]))
+    weights = np.ascontiguousarray(w).reshape(groups, outputs // groups, math.prod(w.shape[1:]))
     if out.size and _is_pointwise(x, kernel, stride, padding, size):
         columns = x.reshape(samples, groups, channels // groups, -1)
         np.matmul(weights, columns, out=out.reshape(samples, groups, outputs // groups, -1))
@@ -69,7 +69,7 @@ def convolution(x, w, stride, padding, dilation, groups=1, bias=None, size=None)
                 target += bias
             continue
         product = np.matmul(weights, columns).reshape(outputs, count, rows, *plan.row_shape)
-        product = product[plan.kept].swapaxes(0, 1)
+        product = product[..., : size[-1]].swapaxes(0, 1)
         if bias is None:
             target[...] = product
         else:
@@ -85,34 +85,78 @@ def convolution_input_gradient(g, w, x_shape, stride, padding, dilation, groups=
     >>> convolution_input_gradient(np.ones((1, 1, 3)), np.array([[[1.0, 10]]]), (1, 1, 4), (1,), (0,), (1,))
     array([[[ 1., 11., 11., 10.]]])
     """
-    samples, channels, *spatial = x_shape
+    outputs, channels, taps = w.shape[0], x_shape[1], math.prod(w.shape[2:])
+    # gathering reads each number of g once a tap, spreading touches each of x so, in more and slower steps
+    if outputs <= 2 * channels or g.size * taps < 1 << 17:
+        return _gather(g, w, x_shape, stride, padding, dilation, groups)
+    return _spread(g, w, x_shape, stride, padding, dilation, groups)
+
+
+def _gather(g, w, x_shape, stride, padding, dilation, groups):
+    """The gradient as convolutions of g with turned kernels: one for each residue of places in x by the stride.
+
+    An input at y meets the tap i where y + padding - i * dilation is a multiple of the stride, so the inputs of one
+    residue all meet the same taps, evenly spaced, and neighbours among them meet neighbours in g.
+    """
+    outputs, channels, *spatial = w.shape[0], *x_shape[1:]
+    kernel = w.shape[2:]
+    # (groups * in, out, *kernel): in and out change places within each group
+    swapped = w.reshape(groups, outputs // groups, channels // groups, *kernel).swapaxes(1, 2)
+    swapped = swapped.reshape(channels, outputs // groups, *kernel)
+    ones = (1,) * len(spatial)
+    gx = np.zeros(x_shape, g.dtype) if stride != ones or 0 in spatial else None
+    per_dim = [_residues(*sizes) for sizes in zip(spatial, kernel, stride, padding, dilation)]
+    for parts in itertools.product(*per_dim):
+        inputs, taps, steps, before = zip(*parts)
+        turned = swapped[(..., *taps)]
+        size = tuple(len(range(n)[where]) for n, where in zip(spatial, inputs))
+        part = convolution(g, turned, ones, before, steps, groups, size=size)
+        if gx is None:
+            return part
+        gx[(..., *inputs)] = part
+    return gx
+
+
+def _residues(size, kernel, stride, padding, dilation):
+    """Along one dimension: for each residue with taps, its inputs, its taps backwards, their spacing in g and the
+    padding before g that lines both up."""
+    found = []
+    common = math.gcd(stride, dilation)
+    spacing = dilation // common
+    for first_tap in range(min(kernel, stride // common)):
+        first = (first_tap * dilation - padding) % stride
+        taps = range(first_tap, kernel, stride // common)
+        if first < size:
+            at = (first + padding - first_tap * dilation) // stride  # the place in g that meets the first tap
+            backwards = slice(taps[-1], first_tap - 1 if first_tap else None, -(stride // common))
+            found.append((slice(first, size, stride), backwards, spacing, (len(taps) - 1) * spacing - at))
+    return found
+
+
+def _spread(g, w, x_shape, stride, padding, dilation, groups):
+    """The gradient of every patch, and each tap's share of them added at its place."""
+    samples, channels = x_shape[:2]
     outputs, _, *kernel = w.shape
-    if all(s == 1 for s in stride) and outputs <= 2 * channels:
-        grouped = w.reshape(groups, outputs // groups, channels // groups, *kernel)
-        turned = np.flip(grouped.swapaxes(1, 2), tuple(range(3, w.ndim + 1)))
-        turned = turned.reshape(channels, outputs // groups, *kernel)
-        padding = tuple(d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding))
-        return convolution(g, turned, stride, padding, dilation, groups, size=tuple(spatial))
     gx = np.zeros(x_shape, g.dtype)
     if not (g.size and gx.size):
         return gx
     size = g.shape[2:]
     plan = _plan(tuple(x_shape[1:]), tuple(kernel), stride, padding, dilation, size, g.itemsize, w.nbytes, None)
-    transposed = w.reshape(groups, outputs // groups, -1).swapaxes(1, 2)
+    transposed = np.ascontiguousarray(w).reshape(groups, outputs // groups, -1).swapaxes(1, 2)
     for first in range(0, samples, plan.samples):
         count = min(plan.samples, samples - first)
         padded = np.zeros((count, channels, *plan.reach), g.dtype)
-        spread = padded.swapaxes(0, 1)
+        by_channel = padded.swapaxes(0, 1)
         for row in range(0, size[0], plan.rows):
             part, rows = _rows_by_channel(g, first, count, row, plan.rows)
             columns = np.matmul(transposed, part.reshape(groups, outputs // groups, -1))
             columns = columns.reshape(channels, *kernel, count, rows, *size[1:])
             extent = (rows, *size[1:])
-            for place in itertools.product(*map(range, kernel)):
-                starts = [i * d for i, d in zip(place, dilation)]
+            for tap in itertools.product(*map(range, kernel)):
+                starts = [i * d for i, d in zip(tap, dilation)]
                 starts[0] += row * stride[0]
                 window = tuple(slice(a, a + s * (n - 1) + 1, s) for a, s, n in zip(starts, stride, extent))
-                spread[(..., *window)] += columns[(slice(None), *place)]
+                by_channel[(..., *window)] += columns[(slice(None), *tap)]
         gx[(slice(first, first + count), ..., *plan.inside)] = padded[(..., *plan.interior)]
     return gx
 
@@ -155,20 +199,27 @@ class _Plan:
         self.interior = tuple(slice(max(p, 0), end) for p, end in zip(padding, ends))  # where x lies in the padded
         self.inside = tuple(slice(max(-p, 0), end - p) for p, end in zip(padding, ends))  # what of x lies there
         self.exact = all(p == 0 for p in padding) and self.reach == tuple(spatial)
-        waste = math.prod(self.reach[1:]) / max(1, math.prod(size[1:])) - 1
+        waste = self.reach[-1] / max(1, size[-1]) - 1 if len(size) > 1 else 0
         # outputs is None where border columns may not take part: they are sums with foreign numbers
         self.flat = (
             outputs is not None
             and all(s == 1 for s in stride)
             and waste * (COPY_COST + outputs * MULTIPLY_COST) < RUN_COST / max(1, size[-1])
         )
-        self.row_shape = self.reach[1:] if self.flat else size[1:]
+        self.row_shape = (*size[1:-1], self.reach[-1]) if self.flat and len(size) > 1 else size[1:]
         self.row_length = math.prod(self.row_shape)
-        self.kept = (..., *[slice(n) for n in size[1:]])
         row_bytes = max(1, channels * math.prod(kernel) * self.row_length * itemsize)
-        budget = max(PANEL_BYTES, weight_bytes) // row_bytes
+        budget = max(1, max(PANEL_BYTES, weight_bytes) // row_bytes)
         rows = max(1, size[0])
-        self.samples, self.rows = max(1, budget // rows), min(max(1, budget), rows)
+        self.samples, self.rows = max(1, budget // rows), min(budget, rows)
+
+    def window(self, count, rows, per_sample, steps):
+        """Shape and strides of one tap's part of a panel, `steps` being the strides of a padded sample."""
+        if not self.flat:
+            return (count, rows, *self.size[1:]), (per_sample, *[s * step for s, step in zip(self.stride, steps)])
+        if len(steps) == 3:  # flat within a slice
+            return (count, rows, self.row_length), (per_sample, steps[0], steps[2])
+        return (count, rows * self.row_length), (per_sample, steps[-1])
 
 
 _plan = functools.lru_cache(maxsize=1024)(_Plan)
@@ -185,14 +236,12 @@ def _panels(x, plan):
     direct = plan.exact and not plan.flat and x.flags.c_contiguous
     if direct:
         source = x
-    else:  # a row more at the end, for the last sample's border columns
-        source = np.zeros(at_most * channels * area + plan.row_length, x.dtype)
+    else:  # a little more at the end, for the last sample's border columns
+        source = np.zeros(at_most * channels * area + plan.reach[-1], x.dtype)
         padded = source[: at_most * channels * area].reshape(at_most, channels, *plan.reach)
-    strides = [x.itemsize * math.prod(plan.reach[i + 1 :]) for i in range(len(plan.reach))]
+    steps = [x.itemsize * math.prod(plan.reach[i + 1 :]) for i in range(len(plan.reach))]
     per_channel, per_sample = area * x.itemsize, channels * area * x.itemsize
-    per_place = [d * step for d, step in zip(plan.dilation, strides)]
-    per_window = [x.itemsize] if plan.flat else [s * step for s, step in zip(plan.stride, strides)]
-    per_number = (per_channel, *per_place, per_sample, *per_window)
+    per_tap = (per_channel, *[d * step for d, step in zip(plan.dilation, steps)])
     height = channels * math.prod(plan.kernel)
     buffer = None
     for first in range(0, samples, plan.samples):
@@ -201,10 +250,10 @@ def _panels(x, plan):
             padded[(slice(count), ..., *plan.interior)] = x[(slice(first, first + count), ..., *plan.inside)]
         for row in range(0, plan.size[0], plan.rows):
             rows = min(plan.rows, plan.size[0] - row)
-            extent = (rows * plan.row_length,) if plan.flat else (rows, *plan.size[1:])
-            start = row * plan.stride[0] * strides[0] + (first * per_sample if direct else 0)
-            shape = (channels, *plan.kernel, count, *extent)
-            columns = np.ndarray(shape, x.dtype, source, start, per_number)
+            extent, strides = plan.window(count, rows, per_sample, steps)
+            start = row * plan.stride[0] * steps[0] + (first * per_sample if direct else 0)
+            shape = (channels, *plan.kernel, *extent)
+            columns = np.ndarray(shape, x.dtype, source, start, per_tap + strides)
             if not columns.flags.c_contiguous:
                 if buffer is None:
                     buffer = np.empty(columns.size, x.dtype)
