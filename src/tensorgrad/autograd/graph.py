@@ -175,3 +175,16 @@ def read_saved(node, position):
     if node.saved is None:
         raise RuntimeError(FREED)
     return node.show_saved(position)
+
+
+_HOOKS = {"GradientEdge", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
+          "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"}  # fmt: skip
+
+
+def __getattr__(name):
+    """PyTorch's `autograd.graph` also holds the hooks, which live in hooks.py."""
+    if name in _HOOKS:
+        from tensorgrad.autograd import hooks
+
+        return getattr(hooks, name)
+    raise AttributeError(f"module 'tensorgrad.autograd.graph' has no attribute '{name}'")

@@ -117,13 +117,14 @@ def by_range(key, cuts, functions, *arrays):
         else:
             inside = at_least
         where = np.flatnonzero(inside)
-        if where.size == key.size:
+        if where.size == key.size:  # also where there is nothing at all
             return function(*arrays)
         if where.size:
+            part = function(*[array.take(where) for array in arrays])
             if result is None:
-                result = np.empty_like(key)
-            result[where] = function(*[array.take(where) for array in arrays])
-    return key.copy() if result is None else result  # nothing in, nothing out
+                result = np.empty(key.shape, part.dtype)
+            result[where] = part
+    return result
 
 
 class Chebyshev:

@@ -93,7 +93,12 @@ def _lgamma_large(x):
 
 
 def _lgamma_small(x):
-    return x * (x - 1) * _near_polynomial(LGAMMA, x + 1) - np.log(x)
+    return lgamma_plus_one(x) - np.log(x)
+
+
+def lgamma_plus_one(x):
+    """lgamma(x + 1) for 0 <= x <= 1, also where x + 1 rounds to 1; a kernel."""
+    return x * (x - 1) * _near_polynomial(LGAMMA, x + 1)
 
 
 def _lgamma_minus(x):

@@ -36,7 +36,7 @@ _sum_dims = _sum_all.variant("sum_dim", "SumBackward1")
 def _reduced(input, dim, name):
     """The dims of a reduction, and whether the user named any."""
     check_tensor(name, input)
-    if isinstance(dim, str) or (isinstance(dim, (tuple, list)) and any(isinstance(d, str) for d in dim)):
+    if isinstance(dim, str) or (isinstance(dim, (tuple, list)) and builtins.any(isinstance(d, str) for d in dim)):
         raise TypeError(f"{name}() received an invalid combination of arguments - got a dim of {dim!r}: this tensor has no names")
     if dim is not None and not isinstance(dim, (int, tuple, list)) and not hasattr(dim, "__index__"):
         raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(dim).__name__})")
