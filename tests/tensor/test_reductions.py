@@ -176,14 +176,9 @@ def test_gradients(name):
     assert close(x.grad, expected)
 
 
-@pytest.mark.parametrize("dim", [None, 0, 1, (0, 1), -1])
+@pytest.mark.parametrize("dim", [0, 1, (0, 1), -1])
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("name", ["sum", "mean", "amax", "logsumexp", "var"])
 def test_gradients_over_dims_by_finite_differences(name, dim, keepdim):
-    if dim is None and (keepdim or name == "logsumexp"):
-        return
     x = torch.tensor([[0.3, -1.0, 2.0], [0.7, 0.1, -0.4]], dtype=torch.float64, requires_grad=True)
-    arguments = () if dim is None else (dim,)
-    assert torch.autograd.gradcheck(
-        lambda x: getattr(x, name)(*arguments, keepdim=keepdim) if arguments else getattr(x, name)(), x
-    )
+    assert torch.autograd.gradcheck(lambda x: getattr(x, name)(dim, keepdim=keepdim), x)
