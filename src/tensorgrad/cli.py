@@ -129,7 +129,7 @@ def _execute(arguments):
             return _refuse(f"cannot read {program}: {error.strerror}"), {}
         sys.path[0] = str(Path(program).resolve().parent)
         main_module = ModuleType("__main__")  # a fresh module, so that pickles and inspection find the program's names
-        main_module.__file__, main_module.__builtins__ = program, __builtins__
+        main_module.__file__ = program
         sys.modules["__main__"] = main_module
         exec(compile(source, program, "exec"), main_module.__dict__)
         return 0, main_module.__dict__
