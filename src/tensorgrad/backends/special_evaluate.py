@@ -17,11 +17,12 @@ FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
 
-def elementwise(kernel=None, *, few=None, wide=False):
+def elementwise(kernel=None, *, few=None, wide=False, complex_too=False):
     """Make a function of arrays from a kernel that sees one flat block of float32 or float64 numbers of each argument.
 
     The arguments have one floating-point dtype and shapes that broadcast. Half types are computed in float32 and
-    rounded; with `wide`, all is computed in float64. `few` is the same function of one Python float.
+    rounded; with `wide`, all is computed in float64. `few` is the same function of one Python float. Keywords are the
+    kernel's own, but for `out`, an array for the result.
 
     >>> import numpy as np
     >>> halve = elementwise(lambda x: x / 2)
@@ -29,15 +30,17 @@ def elementwise(kernel=None, *, few=None, wide=False):
     array([[0.5, 1. ]], dtype=float16)
     """
     if kernel is None:
-        return functools.partial(elementwise, few=few, wide=wide)
+        return functools.partial(elementwise, few=few, wide=wide, complex_too=complex_too)
 
     @functools.wraps(kernel)
-    def function(*arrays, out=None):
+    def function(*arrays, out=None, **options):
         dtype = arrays[0].dtype
         if dtype.char == "d":
             working = dtype
         elif dtype.char in "fe" or dtype.name == "bfloat16":
             working = FLOAT64 if wide else FLOAT32
+        elif complex_too and dtype.kind == "c":
+            working = dtype
         else:
             raise TypeError(f"{kernel.__name__} takes floating-point arrays, not {dtype}")
         if few is not None and arrays[0].size <= FEW:
@@ -53,13 +56,13 @@ def elementwise(kernel=None, *, few=None, wide=False):
             if flat[0].size <= length:
                 if working is not dtype:
                     flat = [array.astype(working) for array in flat]
-                result = kernel(*flat).astype(dtype, copy=False)
+                result = kernel(*flat, **options).astype(dtype, copy=False)
             else:
                 into = out is not None and not strided and out.flags.c_contiguous and out.dtype == dtype
                 result = out.reshape(-1) if into else np.empty(flat[0].size, dtype)
                 for start in range(0, result.size, length):
                     block = slice(start, start + length)
-                    result[block] = kernel(*[array[block].astype(working, copy=False) for array in flat])
+                    result[block] = kernel(*[array[block].astype(working, copy=False) for array in flat], **options)
                 if into:
                     return out
         if not strided:

@@ -6,7 +6,6 @@ away. Elsewhere they are led there by Γ(x + 1) = x Γ(x) and by reflection, Γ(
 zeta is the Euler-Maclaurin formula: twelve terms of the sum, then the integral and twelve corrections for the rest.
 """
 
-import functools
 import math
 
 import numpy as np
@@ -150,23 +149,17 @@ def polygamma(n, x, out=None):
     >>> polygamma(1, np.array([1.0, 2.5]))
     array([1.64493407, 0.49035776])
     """
-    return digamma(x, out=out) if n == 0 else _polygamma(n)(x, out=out)
+    return digamma(x, out=out) if n == 0 else _polygamma(x, n=n, out=out)
 
 
-@functools.cache
-def _polygamma(n):
-    """polygamma for one order from 1 on, as a function of arrays."""
+@elementwise(wide=True)
+def _polygamma(x, n):
     factor = (-1.0) ** (n + 1) * (math.factorial(n) if n <= 170 else math.inf)
-
-    @elementwise(wide=True)
-    def polygamma(x):
-        y = factor * _zeta(np.full_like(x, n + 1), x)
-        if n == 1:  # the one order for which PyTorch knows what comes at infinity
-            y[np.isinf(x)] = np.nan
-            y[x == np.inf] = 0
-        return y
-
-    return polygamma
+    y = factor * _zeta(np.full_like(x, n + 1), x)
+    if n == 1:  # the one order for which PyTorch knows what comes at infinity
+        y[np.isinf(x)] = np.nan
+        y[x == np.inf] = 0
+    return y
 
 
 def multigammaln(x, p, out=None):

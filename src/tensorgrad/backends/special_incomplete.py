@@ -1,9 +1,9 @@
 """The regularized incomplete gamma functions: gammainc, from 0 to x, and gammaincc, from x on; they add up to 1.
 
-Four methods share the plane. Where a >= 20 and x is within half of a: Temme's uniform expansion, erfc and a double series
-in 1/a and in η, where η²/2 = x/a - 1 - log(x/a). Elsewhere, for x < a or x < 1.5, the power series, which gives gammainc,
-and for a < 1 a rearrangement of it, which gives gammaincc; for larger x the continued fraction, which gives gammaincc.
-Each is relatively accurate for the function it gives, and the other function is 1 minus it where it is not small.
+Four methods share the plane. Where a >= 20 and x is within half of a: Temme's uniform expansion, erfc and a double
+series in 1/a and in η, where η²/2 = x/a - 1 - log(x/a). Elsewhere, for x < a or x < 1.5, the power series, which gives
+gammainc, and for a < 1 a rearrangement of it, which gives gammaincc; for larger x the continued fraction, which gives
+gammaincc. Each is relatively accurate for the function it gives; the other is 1 minus it where it is not small.
 """
 
 import functools
