@@ -18,8 +18,8 @@ def load_digits():
 
     >>> from tensorgrad.data import load_digits
     >>> images, labels = load_digits()
-    >>> images.shape, images.dtype, labels.dtype
-    (torch.Size([1797, 64]), tensorgrad.float32, tensorgrad.int64)
+    >>> tuple(images.shape), images.dtype, labels.dtype
+    ((1797, 64), tensorgrad.float32, tensorgrad.int64)
     >>> labels[:10]
     tensor([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
     """
