@@ -84,8 +84,8 @@ ERRORS = [
     (lambda: torch.mv(ones(2), ones(2)), "vector + matrix @ vector expected, got 1, 1, 1"),
     (
         lambda: ones(2) @ ones(3),
-        "inconsistent tensor size, expected tensor [2] and src [3] to have the same number of elements, but got 2 and 3 "
-        "elements respectively",
+        "inconsistent tensor size, expected tensor [2] and src [3] to have the same number of elements, but got 2 and "
+        "3 elements respectively",
     ),
     (lambda: torch.dot(ones(2), ones(3)), "inconsistent tensor size, expected tensor [2] and src [3] to have the same"),
     (lambda: torch.dot(ones(2, 2), ones(2)), "1D tensors expected, but got 2D and 1D tensors"),
@@ -182,8 +182,8 @@ EINSUM_ERRORS = [
     (("ij->ik", (2, 3), (2, 3)), "einsum(): more operands were provided than specified in the equation"),
     (
         ("ijk->i", (2, 3)),
-        "einsum(): the number of subscripts in the equation (3) does not match the number of dimensions (2) for operand "
-        "0 and no ellipsis was given",
+        "einsum(): the number of subscripts in the equation (3) does not match the number of dimensions (2) for "
+        "operand 0 and no ellipsis was given",
     ),
     (("ij->ijk", (2, 3)), "einsum(): output subscript k does not appear in the equation for any input operand"),
     (("ij->ii", (2, 3)), "einsum(): output subscript i appears more than once in the output"),
