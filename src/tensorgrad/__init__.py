@@ -24,9 +24,10 @@ from tensorgrad.dtypes import (
 )  # fmt: skip
 from tensorgrad.ops.fitting import broadcast_shapes
 from tensorgrad.printing import get_printoptions, set_printoptions
+from tensorgrad.random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from tensorgrad.spec import Size
 from tensorgrad.tensor import Tensor
-from tensorgrad.ops import arithmetic, comparison, creation, elementwise, indexing, losses, matmul as _matmul, random, reduction, shape  # isort: skip
+from tensorgrad.ops import arithmetic, comparison, creation, elementwise, indexing, losses, matmul as _matmul, random as _random, reduction, shape  # isort: skip
 
 __version__ = "0.1.0"
 
@@ -39,23 +40,27 @@ newaxis = None
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tensorgrad\.")
 
 # Every public function of a family is public here under its own name.
-for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul, random, reduction, shape):
+for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul, _random, reduction, shape):
     for _name, _value in vars(_module).items():
         if not _name.startswith("_") and callable(_value) and getattr(_value, "__module__", "").startswith("tensorgrad.ops"):
             if _name not in ("number", "xp", "tensors") and not isinstance(_value, type):
                 globals()[_name] = _value
 
 _LAZY = {"autograd", "func", "nn", "optim", "utils", "linalg", "fft", "special", "distributions", "kernels", "show", "interop",
-         "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "random", "hub", "multiprocessing"}  # fmt: skip
+         "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "hub", "multiprocessing"}  # fmt: skip
 
 
 def __getattr__(name):
     """Rooms that not every program enters are imported when they are first named."""
-    if name in _LAZY:
+    if name in ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"):
+        return getattr(_importlib.import_module("tensorgrad.autograd.anomaly"), name)
+    if name in _LAZY or name == "vmap":
         try:
+            if name == "vmap":
+                return _importlib.import_module("tensorgrad.func").vmap
             return _importlib.import_module(f"tensorgrad.{name}")
         except ModuleNotFoundError as error:
-            if error.name != f"tensorgrad.{name}":
+            if error.name not in (f"tensorgrad.{name}", "tensorgrad.func"):
                 raise
     raise AttributeError(f"module 'tensorgrad' has no attribute '{name}'")
 

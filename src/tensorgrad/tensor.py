@@ -323,6 +323,8 @@ class AutogradMixin:
 
     @requires_grad.setter
     def requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
         node = self._node
         if node is not None and type(node) is not AccumulateGrad:
             if not value:
@@ -333,7 +335,7 @@ class AutogradMixin:
             return
         if value and node is None:
             if self._spec.dtype.category < dtypes.FLOAT:
-                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self._spec.inference and not state.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -389,7 +391,8 @@ class AutogradMixin:
                 )
             if value.shape != self.shape:
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: expected {list(self.shape)} but got {list(value.shape)}"
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
+                    "Please ensure that the gradient and the tensor are the same size"
                 )
         if type(self._node) is AccumulateGrad:
             self._node.grad = value
@@ -625,6 +628,8 @@ class AutogradMixin:
 
     @requires_grad.setter
     def requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
         node = self._node
         if node is not None and type(node) is not AccumulateGrad:
             if not value:
@@ -635,7 +640,7 @@ class AutogradMixin:
             return
         if value and node is None:
             if self._spec.dtype.category < dtypes.FLOAT:
-                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+                raise RuntimeError("only Tensors of floating point dtype can require gradients")
             if self._spec.inference and not state.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -691,7 +696,8 @@ class AutogradMixin:
                 )
             if value.shape != self.shape:
                 raise RuntimeError(
-                    f"assigned grad has data of a different size: expected {list(self.shape)} but got {list(value.shape)}"
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. "
+                    "Please ensure that the gradient and the tensor are the same size"
                 )
         if type(self._node) is AccumulateGrad:
             self._node.grad = value

@@ -17,7 +17,11 @@ def __getattr__(name):
         globals()[name] = value
         return value
     if name in _ROOMS:
-        return importlib.import_module(f"tensorgrad.autograd.{name}")
+        try:
+            return importlib.import_module(f"tensorgrad.autograd.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"tensorgrad.autograd.{name}":
+                raise
     raise AttributeError(f"module 'tensorgrad.autograd' has no attribute '{name}'")
 
 

@@ -77,8 +77,6 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if grad_tensors is None:
         grad_tensors = grad_variables
     gradients = [None] * len(outputs) if grad_tensors is None else sequence(grad_tensors)
-    if not outputs:
-        raise RuntimeError("backward() called with no tensors")
     captures = None
     if inputs is not None:
         inputs = sequence(inputs)
@@ -143,7 +141,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     gradients = [None] * len(outputs) if grad_outputs is None else sequence(grad_outputs)
     allow_unused = bool(materialize_grads) if allow_unused is None else allow_unused
     if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    for tensor in inputs:
+        if not isinstance(tensor, (Tensor, GradientEdge)):
+            raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}")
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
         from tensorgrad.func import vmap

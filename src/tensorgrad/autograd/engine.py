@@ -22,38 +22,43 @@ Tensor = wrap = None  # set by tensorgrad.tensor
 class Task:
     """One backward pass: what hooks and nested passes may want to know of it."""
 
-    __slots__ = ("captured", "captures", "inputs_only", "keep", "needed", "roots", "tensors")
+    __slots__ = ("anomaly", "captured", "captures", "inputs_only", "keep", "needed", "roots", "tensors")
 
     def __init__(self, roots, keep, tensors, captures):
         self.roots, self.keep, self.tensors = roots, keep, tensors
         self.captures = captures  # node -> position of the result, or None to accumulate in every leaf
-        self.captured = {}
+        self.captured, self.anomaly = {}, "anomaly" in modes._special
         self.needed = None if captures is None else nodes_towards(captures, roots)
 
 
 def walk(task):
     """Hand gradients down the graph until no node is pending."""
     add, tensors, keep, needed = np.add, task.tensors, task.keep, task.needed
+    anomaly = task.anomaly
+    rare = needed is not None or anomaly
     pending, heap = {}, []  # sequence number -> [node, gradient, whether the engine alone holds the gradient]
     for node, gradient in task.roots:
         deliver(pending, heap, node, gradient, tensors)
     while heap:
         node, g, fresh = pending.pop(-heappop(heap))
-        if node.extra is not None or needed is not None or type(g) is list:
+        if node.extra is not None or rare or type(g) is list:
             g, fresh, go_on = before_node(task, node, g, fresh)
             if not go_on:
                 continue
         saved = node.saved
         if saved is None:
             raise RuntimeError(FREED)
-        if tensors:
+        if anomaly:
+            gradients = watched(task, node, g, saved)
+        elif tensors:
             gradients = node.backward_tensors(g, saved)
         elif type(node) is AccumulateGrad:
             gradients = accumulate(node, g, fresh)
         else:
             gradients = node.backward(g, saved)
-        if saved and not keep:
+        if node.frees and not keep:
             node.saved = None
+        saved = None  # what was freed must not live on here
         if node.extra is not None:
             gradients = after_node(task, node, g, gradients)
         edges = node.edges
@@ -73,6 +78,7 @@ def walk(task):
                 add(entry[1], gradient, entry[1])
             else:
                 entry[1], entry[2] = entry[1] + gradient, True
+        gradients = gradient = g = None
 
 
 def deliver(pending, heap, node, gradient, tensors):
@@ -101,39 +107,48 @@ def before_node(task, node, g, fresh):
         if extra.retains is not None:
             tensor = extra.retains()
             if tensor is not None:
-                tensor.__dict__["_grad"] = as_tensor(g if task.tensors else np.array(g))
+                old, new = tensor.__dict__.get("_grad"), as_tensor(g if task.tensors else np.array(g))
+                tensor.__dict__["_grad"] = new if old is None else old + new
     if task.captures is not None and node in task.captures:
         task.captured[node] = g
-    if task.needed is not None and not task.needed[node.seq]:
+    if task.needed is not None and not task.needed.get(node.seq):
         return g, False, False
     if extra is not None and extra.prehooks:
         for hook in tuple(extra.prehooks.values()):
-            outputs = tuple(g) if type(g) is list else (g,)
-            result = hook(tuple(None if o is None else as_tensor(o) for o in outputs))
-            if result is not None:
-                result = result if isinstance(result, tuple) else (result,)
-                new = [r if task.tensors or r is None else r._array for r in result]
-                g = new if type(g) is list else new[0]
+            g = after_hook(task, hook, hook(wrapped(g)), g, "expected tuple, but hook returned '{}'")
     return g, fresh, True
 
 
 def after_node(task, node, g, gradients):
-    """Anomaly check and the hooks that see a node's gradients."""
-    extra = node.extra
-    if extra.trace is not None:
-        check_anomaly(node, gradients)
-    for hook in tuple(extra.hooks.values()):
-        outputs = tuple(g) if type(g) is list else (g,)
-        inside = tuple(None if x is None else as_tensor(x) for x in gradients)
-        result = hook(inside, tuple(None if o is None else as_tensor(o) for o in outputs))
-        if result is not None:
-            result = result if isinstance(result, tuple) else (result,)
-            if len(result) != len(inside):
-                raise RuntimeError(
-                    f"hook has returned an incorrect number of values (got {len(result)}, but expected {len(inside)})"
-                )
-            gradients = tuple(r if task.tensors or r is None else r._array for r in result)
+    """The hooks that see a node's gradients."""
+    for hook in tuple(node.extra.hooks.values()):
+        gradients = after_hook(
+            task, hook, hook(wrapped(list(gradients)), wrapped(g)), list(gradients), "expected tuple, but hook returned '{}'"
+        )
     return gradients
+
+
+def wrapped(g):
+    """Gradients as hooks see them: a tuple of Tensors and None."""
+    return tuple(None if each is None else as_tensor(each) for each in (g if type(g) is list else [g]))
+
+
+def after_hook(task, hook, result, g, complaint):
+    """The gradients after a hook of a node: what it returned, checked, or what they were."""
+    if result is None:
+        return g
+    count = len(g) if type(g) is list else 1
+    if isinstance(result, Tensor) and (count > 1 or not result.shape or len(result) == count):
+        raise TypeError(complaint.format(type(result).__name__))
+    if not isinstance(result, (tuple, list, Tensor)):
+        raise TypeError(complaint.format(type(result).__name__))
+    if len(result) != count:
+        raise RuntimeError(
+            f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of values (got {len(result)}, but "
+            f"expected {count})"
+        )
+    new = [r if task.tensors or r is None else r._array for r in result]
+    return new if type(g) is list else new[0]
 
 
 def as_tensor(g):
@@ -145,7 +160,7 @@ def replaced(task, g, result):
     if result is None:
         return g
     if not isinstance(result, Tensor):
-        raise TypeError(f"expected Tensor or None as the result of a hook, got {type(result).__name__}")
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     if tuple(result.shape) != np.shape(g):
         raise RuntimeError(
             f"hook has changed the size of value: it returned {list(result.shape)} for a gradient of {list(np.shape(g))}"
@@ -242,19 +257,28 @@ def run(roots, *, keep=False, tensors=False, record=False, captures=None):
     return task.captured
 
 
-def check_anomaly(node, gradients):
-    """In anomaly mode: name the operation whose derivative made a NaN, and show where it was called."""
-    trace, check_nan = node.extra.trace
-    if not check_nan:
-        return
-    for position, gradient in enumerate(gradients):
+def watched(task, node, g, saved):
+    """A node's derivative in anomaly mode: an error or a NaN names the operation and shows where it was called."""
+    from tensorgrad.autograd import anomaly
+
+    trace = node.extra.trace if node.extra is not None else None
+    if trace is None:
+        where = (
+            "No forward pass information available. Enable detect anomaly during forward pass for more information."
+        )
+    else:
+        where = f"Traceback of forward call that caused the error:\n{trace}"
+    try:
+        gradients = node.backward_tensors(g, saved) if task.tensors else node.backward(g, saved)
+    except Exception:
+        warnings.warn(f"Error detected in {node.name()}. {where}", stacklevel=2)
+        raise
+    for position, gradient in enumerate(gradients if anomaly.check_nan else ()):
         array = getattr(gradient, "_array", gradient)
-        if array is not None and type(array) is not list and np.isnan(np.asarray(array)).any():
-            warnings.warn(
-                f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{trace}",
-                stacklevel=2,
-            )
+        if isinstance(array, (ndarray, np.generic)) and np.isnan(array).any():
+            warnings.warn(f"Error detected in {node.name()}. {where}", stacklevel=2)
             raise RuntimeError(f"Function '{node.name()}' returned nan values in its {position}th output.")
+    return gradients
 
 
 def checked_gradient(output, gradient, position=0, batched=False):

@@ -9,8 +9,8 @@ import functools
 import numpy as np
 
 from tensorgrad.autograd import modes
-from tensorgrad.autograd.graph import FREED, Node, Pick, tick
-from tensorgrad.autograd.modes import state
+from tensorgrad.autograd.graph import FREED, AccumulateGrad, Node, Pick, tick
+from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import Alias, alias_of, check_inplace, check_saved, rebase, watch_output
 from tensorgrad.ops import fitting
 from tensorgrad.ops.primitive import recording, wrap
@@ -35,6 +35,11 @@ class FunctionCtx:
 
     def mark_dirty(self, *tensors):
         """Say which inputs forward changed in place."""
+        for position, tensor in enumerate(tensors):
+            if not isinstance(tensor, Tensor):
+                raise RuntimeError(
+                    f"mark_dirty can only accept variables, but argument {position} is of type {type(tensor).__name__}"
+                )
         self.dirty = tensors
 
     def mark_non_differentiable(self, *tensors):
@@ -102,6 +107,7 @@ class FunctionNode(FunctionCtx, Node):
             else:
                 values.append(tensor)
         self.saved, self.to_save = tuple(values), ()
+        self.frees = bool(values)
 
     def backward(self, g, saved):
         g = [None if p is None else wrap(p) for p in g] if type(g) is list else wrap(g)
@@ -155,6 +161,11 @@ class FunctionNode(FunctionCtx, Node):
                         f"Function {name} returned an invalid gradient at index {position} - got {list(result.shape)} but "
                         f"expected shape compatible with {list(spec.shape)}"
                     ) from None
+            if result._spec.dtype.is_complex and not spec.dtype.is_complex:
+                raise RuntimeError(
+                    f"Function {name} returned an invalid gradient at index {position} - expected a real gradient for a real "
+                    f"input, but got {result._spec.dtype}"
+                )
             if result._spec.dtype is not spec.dtype:
                 result = fitting.fit_tensor(result, spec)
             out.append(result)
@@ -246,6 +257,8 @@ class Function(metaclass=FunctionMeta):
         listed = [outputs] if single else list(outputs)
         listed = cls.connect(ctx, tensors, edges, listed, recorded)
         ctx.finish_saving(listed)
+        if recorded and mode.special:
+            fitting.on_record(ctx)
         return listed[0] if single else tuple(listed)
 
     @classmethod
@@ -270,6 +283,8 @@ class Function(metaclass=FunctionMeta):
             if dirty:
                 if not is_input:
                     raise RuntimeError("mark_dirty was called on a tensor that is not an input")
+                if recorded and type(output._node) is AccumulateGrad:
+                    raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
                 check_inplace(output, recorded)
                 alias_of(output).version.bump()
                 ctx.seq = tick()
@@ -290,8 +305,10 @@ class Function(metaclass=FunctionMeta):
             finished.append(output)
         for tensor in ctx.dirty:
             if not any(tensor is o for o in outputs):
-                check_inplace(tensor, recorded)
-                alias_of(tensor).version.bump()
+                raise RuntimeError(
+                    "Some elements marked as dirty during the forward method were not returned as output. The inputs that "
+                    "are modified inplace must all be outputs of the Function."
+                )
         ctx.dirty = ctx.non_differentiable = ()
         return finished
 

@@ -8,6 +8,7 @@ An in-place operation on a view is an operation on its base: the base gets a Cop
 is derived from the base anew.
 """
 
+import re
 import weakref
 
 from tensorgrad.autograd.graph import FREED, AccumulateGrad, Node, Pick, extra_of, tick
@@ -95,7 +96,14 @@ def share_detached(other, source):
 
 
 def type_name(spec):
-    return f"[torch.{spec.dtype.title}Tensor {list(spec.shape)}]"
+    title = spec.dtype.title
+    name = f"CPU{title}Type" if spec.dtype.is_complex or title == "BFloat16" else f"torch.{title}Tensor"
+    return f"[{name} {list(spec.shape)}]"
+
+
+def short_name(node):
+    """The name of an operation without "Backward0"."""
+    return re.sub(r"Backward\d*$", "", node.name())
 
 
 def check_saved(tensor, node):
@@ -117,13 +125,13 @@ def raise_modified(spec, version, node, maker):
     what = type_name(spec) if spec is not None else ""
     if maker is not None and type(maker) is not AccumulateGrad:
         output, maker = (maker.index, maker.parent) if type(maker) is Pick else (0, maker)
-        what += f", which is output {output} of {maker.name()}," if what else f"output {output} of {maker.name()}"
+        what += f", which is output {output} of {short_name(maker)}," if what else f"output {output} of {short_name(maker)}"
     if node.extra is not None and node.extra.trace is not None:
         hint = "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in there or anywhere later. Good luck!"
     else:
         hint = (
             "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True)."
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
         )
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
@@ -171,7 +179,7 @@ def check_inplace(tensor, recorded):
         if alias.creation is not None and (alias.creation != "no_grad" or alias.base._node is not None):
             node = tensor._node
             index, maker = (node.index, node.parent) if type(node) is Pick else (0, node)
-            name = maker.name() if maker is not None else "a function"
+            name = short_name(maker) if maker is not None else "a function"
             raise RuntimeError(CREATIONS[alias.creation].format(index=index, name=name))
         if type(alias.base._node) is AccumulateGrad:
             raise RuntimeError(VIEW_OF_LEAF)
@@ -237,6 +245,7 @@ class CopySlices(Node):
     """A write into a view, seen from its base: outside the view gradients pass, inside they belong to the operation."""
 
     __slots__ = ()
+    frees = True
 
     def __init__(self, base, steps, function):
         self.seq, self.extra = tick(), None

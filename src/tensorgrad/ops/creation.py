@@ -26,6 +26,8 @@ def finished(array, dtype=None, device=None, requires_grad=False, layout=None, p
         raise NotImplementedError("names= is not supported yet")
     result = wrap(array)
     if requires_grad:
+        if result._spec.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         result.requires_grad_()
     if mode.special and state.inference:
         result._spec = result._spec.variant(inference=True)

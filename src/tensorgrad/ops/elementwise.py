@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorgrad.ops.both import xp
+from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.pointwise import inplace, unary
 
 
@@ -134,6 +134,50 @@ abs = absolute = unary("abs", np.abs, slope=lambda x: xp.sign(x), promote="same"
 
 relu = unary("relu", lambda x: np.maximum(x, 0), slope=lambda y: y > 0, promote="same", complex=False,
     doc="max(x, 0)." + _example("relu(torch.tensor([-1., 2.]))", "tensor([0., 2.])"))  # fmt: skip
+
+
+ROOT_HALF, ROOT_TWO_OVER_PI = 0.7071067811865476, 0.7978845608028654
+
+
+@number
+def erf_of(x):
+    return erf.primitive.kernel(x)
+
+
+tensors["erf_of"] = lambda x: erf(x)
+
+
+def _gelu_slope(x):
+    return 0.5 * (1 + xp.erf_of(x * ROOT_HALF)) + x * xp.exp(-0.5 * x * x) * 0.3989422804014327
+
+
+def _gelu_tanh_slope(x):
+    t = xp.tanh(ROOT_TWO_OVER_PI * (x + 0.044715 * x * x * x))
+    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ROOT_TWO_OVER_PI * (1 + 0.134145 * x * x)
+
+
+def _in_float32(kernel):
+    """Half types are computed in float32 and rounded once."""
+    return lambda x: kernel(x.astype(np.float32)).astype(x.dtype) if x.dtype.itemsize == 2 else kernel(x)
+
+
+_gelu = unary("gelu", _in_float32(lambda x: 0.5 * x * (1 + erf.primitive.kernel(x * ROOT_HALF))), slope=_gelu_slope,
+              promote="same", integer=False, boolean=False, complex=False)  # fmt: skip
+_gelu_tanh = unary(
+    "gelu_tanh", _in_float32(lambda x: 0.5 * x * (1 + np.tanh(ROOT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))),
+    slope=_gelu_tanh_slope, promote="same", integer=False, boolean=False, complex=False, node="GeluBackward0",
+)  # fmt: skip
+
+
+def gelu(input, approximate="none"):
+    """x times the normal distribution function of x ("tanh": PyTorch's approximation of it).
+
+    >>> torch.nn.functional.gelu(torch.tensor([-1., 0., 1.]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _gelu(input) if approximate == "none" else _gelu_tanh(input)
 
 
 class ElementwiseMixin:

@@ -184,18 +184,34 @@ def broadcast_shapes(*shapes):
 # Writing: in place and out=
 
 
-def check_writable(target):
-    """Raise if the memory of `target` cannot be written to safely."""
+def check_writable(target, others=()):
+    """Raise if the memory of `target` cannot be written to safely while `others` are read."""
     array = target._array
     if not array.flags.writeable:
         raise RuntimeError("this tensor shares memory with a read-only NumPy array: write to a clone() of it instead")
-    if 0 in array.strides and array.size > 1:
+    if array.size > 1 and 0 in array.strides:
         for stride, n in zip(array.strides, array.shape, strict=True):
             if stride == 0 and n > 1:
                 raise RuntimeError(
                     "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                     "location. Please clone() the tensor before performing the operation."
                 )
+    for other in others:
+        if other is target or target._alias is None or not isinstance(other, Tensor) or other._alias is None:
+            continue
+        if other._alias.version is target._alias.version and _overlap_partly(array, other._array):
+            raise RuntimeError(
+                "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+                "memory location. Please clone() the tensor before performing the operation."
+            )
+
+
+def _overlap_partly(a, b):
+    """Whether two arrays share some memory without being the same elements in the same order."""
+    if not isinstance(b, np.ndarray) or not np.may_share_memory(a, b):
+        return False
+    same = a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
+    return not same and np.shares_memory(a, b, max_work=10_000) if a.size + b.size < 10_000 else not same
 
 
 def check_inplace_dtype(target, dtype):
@@ -265,8 +281,15 @@ class Packed:
 
     def __init__(self, tensor, pack, unpack):
         self.unpack, self.node_of, self.spec = unpack, tensor._node, tensor._spec
+        before = tensor._version
         with modes.no_grad():
-            self.packed = pack(tensor.detach())
+            self.packed = pack(tensor)
+        if tensor._version != before:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+                "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need "
+                "to perform in-place operations on the input to a pack hook."
+            )
 
     def unpacked(self, node):
         tensor = self.unpack(self.packed)
@@ -280,7 +303,7 @@ class Packed:
 
 def on_record(node):
     """What the special modes do with a new node: pack what it saved, note where it was made."""
-    if state.hooks:
+    if state.hooks and hasattr(node, "primitive"):
         pack, unpack = state.hooks[-1]
         saved, outputs = [], node.primitive.needs
         for position, value in enumerate(node.saved):
@@ -295,9 +318,7 @@ def on_record(node):
     if anomaly:
         import traceback
 
-        from tensorgrad.autograd import anomaly as anomaly_mode
-
-        extra_of(node).trace = ("".join(traceback.format_stack()[:-3]), anomaly_mode.check_nan)
+        extra_of(node).trace = "".join(traceback.format_stack()[:-3])
 
 
 class PackedOutput(Packed):

@@ -202,14 +202,14 @@ def _as_index(item):
             return item._array.astype(bool)
         if not item._spec.shape and d is not dtypes.bool_:
             return int(item._array)
-        return item._array
+        return item
     if isinstance(item, ndarray):
-        return _as_index(wrap(item)) if item.ndim else int(item)
+        return _as_index(wrap(item)) if item.ndim or item.dtype.kind == "b" else int(item)
     if isinstance(item, (list, tuple, range)):
         from tensorgrad.ops.creation import tensor
 
         made = tensor([int(i) if isinstance(i, fitting.Tensor) and not i.shape else i for i in item])
-        return made._array if made._spec.size else made._array.astype(np.int64)
+        return _as_index(made) if made._spec.size else made._array.astype(np.int64)
     if isinstance(item, str):
         raise TypeError("new(): invalid data type 'str'")
     if hasattr(item, "__index__"):

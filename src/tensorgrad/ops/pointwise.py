@@ -18,6 +18,7 @@ from tensorgrad.ops.fitting import broadcast_error, is_number, must_be_tensor, n
 from tensorgrad.ops.primitive import Primitive, intercept, recording, settled, transformed, wrap
 
 ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
+FLOAT32 = np.dtype(np.float32)
 Tensor = None  # set by tensorgrad.tensor
 
 
@@ -37,6 +38,7 @@ class Pointwise(Primitive):
         for word, slope in zip(inputs, slopes or (), strict=False):
             if slope is not None:
                 rules[word] = pullback or slope_rule(slope, conjugate)
+        options.setdefault("fresh", pullback is None and all(rule.words for rule in rules.values()))
         super().__init__(name, kernel, rules=rules, inputs=inputs, arity=len(inputs), params=(), fit=True, **options)
         self.with_number = self.variant(name + ".number", number_node) if number_node else self
 
@@ -140,12 +142,10 @@ def slope_rule(slope, conjugate):
         factor = slope(*values)
         if type(factor) is int and factor == 1:
             return g
-        if conjugate and type(g) is ndarray:
-            if g.dtype.kind == "c" or (type(factor) is ndarray and factor.dtype.kind == "c"):
-                factor = np.conj(factor)
-        elif conjugate and isinstance(factor, Tensor) and factor._spec.dtype.is_complex:
-            factor = factor.conj()
-        elif conjugate and type(factor) is complex:
+        if isinstance(factor, Tensor):
+            if conjugate and factor._spec.dtype.is_complex:
+                factor = factor.conj()
+        elif conjugate and (type(factor) is complex or getattr(factor, "dtype", FLOAT32).kind == "c"):
             factor = factor.conjugate()
         return g * factor
 
@@ -172,6 +172,7 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
                 "primitive": primitive,
                 "slope": staticmethod(slope),
                 "saved_outputs": (0,) if saves_y else (),
+                "frees": saves_x or saves_y,
                 "takes": ("x" * saves_x + "y" * saves_y) or "",
                 "backward": {"x": FastUnary.from_x, "y": FastUnary.from_y, "xy": FastUnary.from_xy, "": FastUnary.from_none}[
                     "x" * saves_x + "y" * saves_y
@@ -267,9 +268,8 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **
     saves_any = any((*uses_a, *uses_b, saves_out))
     fast_class = number_class = None
     if slopes:
-        fast_class = number_class = fast_binary_class(primitive, slopes, words)
-        if primitive.with_number is not primitive:
-            number_class = fast_binary_class(primitive.with_number, slopes, words)
+        fast_class = fast_binary_class(primitive, slopes, words)
+        number_class = fast_binary_class(primitive.with_number, slopes, (words[0], ()), number=True)
 
     def build(fallback):
         def function(input, other, *, out=None):
@@ -340,11 +340,13 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **
     return function
 
 
-def fast_binary_class(primitive, slopes, words):
+def fast_binary_class(primitive, slopes, words, number=False):
     """The node of a binary operation on the fast path, specialised by what its slopes need."""
     left, right = slopes
-    members = {"__slots__": (), "primitive": primitive, "fresh": True, "slopes": slopes, "words": words}
-    if not words[0] and not words[1]:
+    needed = set(words[0]) | set(words[1])
+    members = {"__slots__": (), "primitive": primitive, "fresh": True, "slopes": slopes, "words": words,
+               "frees": bool(needed - {"b"} if number else needed)}  # fmt: skip
+    if not words[0] and not words[1] and not (number and right is not None and right.__code__.co_argcount):
         members["fresh"] = False
         plus_left, plus_right = left is not None and left() == 1, right is not None and right() == 1
 

@@ -69,7 +69,7 @@ class Primitive:
         self.view, self.mutates, self.count, self.integer_outputs = view, mutates, count, integer_outputs
         self.pushforward, self.batch = pushforward, batch
         self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
-        self.fresh = fresh if fresh is not None else not (view or transpose is not None)
+        self.fresh = bool(fresh)  # only what says so: a rule may hand `g` itself on
         self.rest_from, self._class = rest_from, None
         self.plan()
         PRIMITIVES[name] = self
@@ -137,6 +137,7 @@ class Primitive:
                     members["_saved_" + word] = property(lambda node, p=position: node.show_saved(p))
             if self.saves_output:
                 members["saved_outputs"] = tuple(range(8))
+            members["frees"] = any(kind in ("input", "output", "rest") for kind, _, _ in self.needs)
             self._class = type(self.node_name, (PrimitiveNode,), members)
         return self._class
 
@@ -228,7 +229,7 @@ class Primitive:
         edges = [t._node if isinstance(t, Tensor) else None for t in inputs]
         recorded = recording() and any(edge is not None for edge in edges)
         check_inplace(target, recorded)
-        check_writable(target)
+        check_writable(target, inputs[1:])
         old = target
         if recorded and self.saves_input:
             old = shallow(target)

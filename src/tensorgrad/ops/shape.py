@@ -10,11 +10,12 @@ import math
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.autograd.views import alias_of, check_inplace
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.both import tensors as tensor_functions
 from tensorgrad.ops.fitting import check_tensor, dim_of, dims_of, sizes_of
-from tensorgrad.ops.primitive import Primitive
+from tensorgrad.ops.primitive import Primitive, recording, shallow
 
 # Views of all elements
 
@@ -971,10 +972,34 @@ def adjoint(input):
     return conj(transpose(input, -2, -1))
 
 
+def _in_place_view(function):
+    """The form of a view function that gives its own tensor the new shape, for example `t_` of `t`."""
+
+    def reshape_self(self, *args, **kwargs):
+        recorded = recording() and self._node is not None
+        check_inplace(self, recorded)
+        result = function(shallow(self), *args, **kwargs)
+        alias = alias_of(self)
+        alias.version.bump()
+        if alias.base is not None:
+            alias.steps = (*alias.steps, *result._alias.steps[len(alias.steps) :])
+        self._array, self._spec = result._array, result._spec
+        if recorded:
+            self._node = result._node
+        return self
+
+    reshape_self.__name__ = reshape_self.__qualname__ = function.__name__ + "_"
+    reshape_self.__doc__ = f"The in-place form of `{function.__name__}`: the tensor itself takes the new shape."
+    return reshape_self
+
+
 class ShapeMixin:
     """Views, shapes and copies as methods."""
 
     __slots__ = ()
+
+    t_, transpose_, squeeze_, unsqueeze_ = map(_in_place_view, (t, transpose, squeeze, unsqueeze))
+    swapaxes_ = swapdims_ = transpose_
 
     view, reshape, view_as, reshape_as, flatten, unflatten, ravel = (
         view, reshape, view_as, reshape_as, flatten, unflatten, ravel)  # fmt: skip
