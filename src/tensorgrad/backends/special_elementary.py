@@ -137,7 +137,9 @@ def logaddexp(x, y):
     """
     if x.dtype.kind == "c":
         return _complex_logaddexp(x, y)
-    return np.logaddexp(x, y)
+    difference = np.abs(x - y)
+    difference[x == y] = 0  # also of infinities
+    return np.maximum(x, y) + np.log1p(np.exp(-difference))
 
 
 def _complex_logaddexp(x, y):

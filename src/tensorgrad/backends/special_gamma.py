@@ -1,8 +1,9 @@
 """The gamma family: lgamma, digamma, polygamma, multigammaln and the Hurwitz zeta function.
 
-From 3 on, lgamma and digamma are Stirling's series, its correction a polynomial in 1/x². Between 1 and 3 they are their
-zeros times a polynomial in (x - √3) / (x + √3), which puts 0 and infinity, where the functions misbehave, equally far
-away. Elsewhere they are led there by Γ(x + 1) = x Γ(x) and by reflection, Γ(x) Γ(-x) = -π / (x sin πx).
+From 3 on, lgamma and its first two derivatives are Stirling's series, its correction a polynomial in 1/x². Between 1
+and 3 they are their zeros times a polynomial in (x - √3) / (x + √3), which puts 0 and infinity, where the functions
+misbehave, equally far away. Elsewhere they are led there by Γ(x + 1) = x Γ(x) and by reflection,
+Γ(x) Γ(-x) = -π / (x sin πx). The further derivatives are sums that the zeta function knows.
 zeta is the Euler-Maclaurin formula: twelve terms of the sum, then the integral and twelve corrections for the rest.
 """
 
@@ -57,6 +58,30 @@ DIGAMMA_LARGE = Chebyshev(
     """
     0.08288720722321932732 -4.4074791499411448e-4 5.24557677761154e-6 -1.274225030413e-7 4.91156464665e-9
     -2.642013331e-10 1.8337966e-11 -1.5583788e-12 1.562214e-13 -1.79735e-14 2.3243e-15 -3.3238e-16
+""",
+)
+
+
+# the derivative of digamma, and x³ times what 1 / x + 1 / (2 x²) lacks of it
+TRIGAMMA = Chebyshev(
+    -NEAR,
+    NEAR,
+    12,
+    """
+    0.893028563609973235 -0.6011676856010039803 0.122695195659972056 -0.0231222640828869269 4.0946454437068082e-3
+    -6.91691834566538e-4 1.12804849596533e-4 -1.79204968679928e-5 2.7909545710867e-6 -4.280374628664e-7
+    6.48507548495e-8 -9.7286129784e-9 1.4475446662e-9 -2.139065745e-10 3.14244949e-11 -4.5931915e-12 6.684138e-13
+    -9.6893e-14 1.39974e-14 -2.0159e-15 2.895e-16 -4.15e-17
+""",
+)
+TRIGAMMA_LARGE = Chebyshev(
+    0,
+    1 / 9,
+    5,
+    """
+    0.164913173239501001 -1.7224824138753073e-3 3.00180925459275e-5 -9.4567810757654e-7 4.42325288739e-8
+    -2.7695069278e-9 2.175294098e-10 -2.05015678e-11 2.2453938e-12 -2.790152e-13 3.86182e-14 -5.86807e-15 9.676e-16
+    -1.715e-16
 """,
 )
 
@@ -149,17 +174,45 @@ def polygamma(n, x, out=None):
     >>> polygamma(1, np.array([1.0, 2.5]))
     array([1.64493407, 0.49035776])
     """
-    return digamma(x, out=out) if n == 0 else _polygamma(x, n=n, out=out)
+    if n < 2:
+        return (trigamma if n else digamma)(x, out=out)
+    return _polygamma(x, n=n, out=out)
 
 
 @elementwise(wide=True)
 def _polygamma(x, n):
     factor = (-1.0) ** (n + 1) * (math.factorial(n) if n <= 170 else math.inf)
-    y = factor * _zeta(np.full_like(x, n + 1), x)
-    if n == 1:  # the one order for which PyTorch knows what comes at infinity
-        y[np.isinf(x)] = np.nan
-        y[x == np.inf] = 0
-    return y
+    return factor * _zeta(np.full_like(x, n + 1), x)
+
+
+@elementwise
+def trigamma(x):
+    """The derivative of digamma.
+
+    >>> trigamma(np.array([1.0, 2.5, -1.0]))
+    array([1.64493407, 0.49035776,        inf])
+    """
+    return by_range(x, (0.0, 1.0, 3.0), (_trigamma_left, _trigamma_small, _trigamma_near, _trigamma_large))
+
+
+def _trigamma_near(x):
+    return _near_polynomial(TRIGAMMA, x)
+
+
+def _trigamma_large(x):
+    inverse = 1 / x
+    square = inverse * inverse
+    return inverse + square * (0.5 + inverse * TRIGAMMA_LARGE(square))
+
+
+def _trigamma_small(x):
+    inverse = 1 / x
+    return _trigamma_near(x + 1) + inverse * inverse
+
+
+def _trigamma_left(x):
+    ratio = math.pi / np.sin(math.pi * _distance_to_whole(x))
+    return ratio * ratio - by_range(1 - x, (3.0,), (_trigamma_near, _trigamma_large))
 
 
 def multigammaln(x, p, out=None):
@@ -197,7 +250,8 @@ CORRECTIONS = tuple(number / math.factorial(2 * index + 2) for index, number in 
 
 def _zeta(s, q):
     y = by_range(q, (0.0,), (_zeta_left, _zeta_right), s, q)
-    y[(s < 1) | np.isposinf(q)] = np.nan
+    y[(q <= 0) & ((q == np.floor(q)) | np.isinf(s))] = np.inf
+    y[(s < 1) | (q == np.inf)] = np.nan
     y[s == 1] = np.inf
     return y
 
@@ -235,5 +289,4 @@ def _zeta_left(s, q):
     total = np.power(distance, -s) + np.power(distance - side, -s)  # may cancel, exactly
     total += np.power(distance + side, -s)
     total += _zeta_right(s, 2 + distance) + sign * (_zeta_right(s, 2 - distance) - _zeta_right(s, 1 - q))
-    total[distance == 0] = np.inf
     return total

@@ -45,11 +45,13 @@ def _incomplete(a, x, lower):
         return _inside(a, x, lower)
     y = np.full_like(x, np.nan)
     y[where] = _inside(a.take(where), x.take(where), lower)
-    y[np.isposinf(x) & (a >= 0)] = 1 if lower else 0
-    y[np.isposinf(a) & (x < np.inf)] = 0 if lower else 1
-    y[np.isposinf(a) & np.isposinf(x)] = np.nan
-    y[(x == 0) & (a > 0)] = 0 if lower else 1
-    y[(a == 0) & (x > 0)] = 1 if lower else 0
+    zero, one = (0, 1) if lower else (1, 0)
+    y[x == np.inf] = one
+    y[a == np.inf] = zero
+    y[(x == np.inf) & (a == np.inf)] = np.nan
+    y[x == 0] = zero
+    y[a == 0] = one
+    y[(a == 0) & ~(x > 0) | (a < 0) | (x < 0)] = np.nan
     return y
 
 
@@ -86,17 +88,27 @@ def _root(a):
 
 def _series(a, x):
     """gammainc as 1 + x / (a + 1) + x² / ((a + 1) (a + 2)) + ..."""
-    term = np.ones_like(x)
-    total = np.ones_like(x)
-    denominator = a + 1
-    for index in range(1, 1000):
-        term *= x
-        term /= denominator
-        total += term
-        denominator += 1
-        if index % 8 == 0 and (term < TINY * total).all():
-            break
-    return total * _front(a, x)
+    one = np.ones_like(x)
+    return _add_powers(x, a + 1, one, one) * _front(a, x)
+
+
+def _add_powers(x, denominator, term, total):
+    """The sum, from its last term and what it is divided by next; goes on with what has not settled."""
+    for _ in range(8):
+        term = term * (x / denominator)
+        total = total + term
+        denominator = denominator + 1
+    return _go_on(_add_powers, np.flatnonzero(term > TINY * total), x, denominator, term, total)
+
+
+def _go_on(method, unsettled, *state):
+    """The total, which is last in the state, after the method went on with the numbers named."""
+    total = state[-1]
+    if unsettled.size == total.size:
+        return method(*state)
+    if unsettled.size:
+        total[unsettled] = method(*[array.take(unsettled) for array in state])
+    return total
 
 
 def _small(a, x):
@@ -113,21 +125,21 @@ def _small(a, x):
 def _fraction(a, x):
     """gammaincc as Legendre's continued fraction, summed as the series of the differences of its convergents."""
     b = x + 1 - a
-    share = np.zeros_like(x)
-    term = a / b
-    total = term.copy()
     inverse = 1 / b
-    for index in range(1, 1000):
-        numerator = index * (a - index)
-        b += 2
-        inverse_next = 1 / (b + numerator * inverse)
-        share = b * inverse_next - 1
-        term *= share
-        total += term
-        inverse = inverse_next
-        if index % 4 == 0 and (np.abs(term) <= TINY * np.abs(total)).all():
-            break
-    return total * _front(a, x)
+    term = a * inverse
+    return _add_convergents(a, b, np.ones_like(x), inverse, term, term) * _front(a, x)
+
+
+def _add_convergents(a, b, index, inverse, term, total):
+    for _ in range(8):
+        b = b + 2
+        inverse = 1 / (b + index * (a - index) * inverse)
+        term = term * (b * inverse - 1)
+        total = total + term
+        index = index + 1
+    return _go_on(
+        _add_convergents, np.flatnonzero(np.abs(term) > TINY * np.abs(total)), a, b, index, inverse, term, total
+    )
 
 
 def _uniform(a, x, lower):

@@ -21,9 +21,8 @@ def _recurrence(x, degree, first, step):
     for k in range(1, top + 1):
         if k > 1:
             before, current = current, step(k - 1, current, before)
-        here = degree == k
-        if here.any():
-            result[here] = current[here]
+        here = np.flatnonzero(degree == k)
+        result[here] = current.take(here)
     return result
 
 
