@@ -100,7 +100,8 @@ class Graph(Page):
     def svg(self):
         """Return the drawing alone, as an SVG element.
 
-        >>> tensorgrad.show.graph(torch.ones(2, requires_grad=True).sum()).svg()[:4]
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> tensorgrad.show.graph(x.sum()).svg()[:4]
         '<svg'
         """
         layout = Layout([[source for source, _ in v.inputs] for v in self.vertices], [v.size[0] for v in self.vertices])
@@ -255,7 +256,10 @@ def _walk(tensor, names, limit):
 def _vertex(node, names, inputs):
     name = node.name()
     if name.endswith("AccumulateGrad"):
-        return Vertex("leaf", names.get(id(node.variable), "leaf"), _described(node.variable))
+        leaf = node.variable
+        if leaf is None:  # the graph does not keep a leaf alive that the program dropped
+            return Vertex("leaf", "leaf", "dropped by the program")
+        return Vertex("leaf", names.get(id(leaf), "leaf"), _described(leaf))
     return Vertex("operation", name, inputs=inputs)
 
 
