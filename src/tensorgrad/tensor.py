@@ -15,7 +15,7 @@ from tensorgrad.autograd import differentiate
 from tensorgrad.autograd import engine
 from tensorgrad.autograd.graph import AccumulateGrad, Pick, RemovableHandle, extra_of
 from tensorgrad.autograd.modes import state
-from tensorgrad.autograd.views import share_detached
+from tensorgrad.autograd.views import BrokenView, share_detached
 from tensorgrad.dtypes import cpu
 from tensorgrad.ops import both, fitting, pointwise, primitive
 from tensorgrad.ops.arithmetic import ArithmeticMixin
@@ -335,7 +335,7 @@ class AutogradMixin:
             return
         if value and node is None:
             if self._spec.dtype.category < dtypes.FLOAT:
-                raise RuntimeError("only Tensors of floating point dtype can require gradients")
+                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
             if self._spec.inference and not state.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -353,6 +353,8 @@ class AutogradMixin:
         >>> x = torch.ones(1).requires_grad_(); x
         tensor([1.], requires_grad=True)
         """
+        if requires_grad and self._spec.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -386,8 +388,10 @@ class AutogradMixin:
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._spec.dtype is not self._spec.dtype:
+                given = {"Double": "double", "Float": "float", "Half": "c10::Half"}.get(value._spec.dtype.title, value._spec.dtype.title)
                 raise RuntimeError(
-                    f"assigned grad has data of a different type: expected {self.type()} but got {value.type()}"
+                    f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype "
+                    f"'{self._spec.dtype.title}'. The gradient must match the tensor's grad_dtype."
                 )
             if value.shape != self.shape:
                 raise RuntimeError(
@@ -415,6 +419,8 @@ class AutogradMixin:
         node = self._node
         if node is None or type(node) is AccumulateGrad:
             return None
+        if type(node) is BrokenView:
+            node.backward()
         return node.parent if type(node) is Pick else node
 
     @property
@@ -545,6 +551,8 @@ class AutogradMixin:
 
     @property
     def _version(self):
+        if self._spec.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._alias is None else self._alias.version.count
 
     @property
@@ -640,7 +648,7 @@ class AutogradMixin:
             return
         if value and node is None:
             if self._spec.dtype.category < dtypes.FLOAT:
-                raise RuntimeError("only Tensors of floating point dtype can require gradients")
+                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
             if self._spec.inference and not state.inference:
                 raise RuntimeError(
                     "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
@@ -658,6 +666,8 @@ class AutogradMixin:
         >>> x = torch.ones(1).requires_grad_(); x
         tensor([1.], requires_grad=True)
         """
+        if requires_grad and self._spec.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -720,6 +730,8 @@ class AutogradMixin:
         node = self._node
         if node is None or type(node) is AccumulateGrad:
             return None
+        if type(node) is BrokenView:
+            node.backward()
         return node.parent if type(node) is Pick else node
 
     @property
@@ -850,6 +862,8 @@ class AutogradMixin:
 
     @property
     def _version(self):
+        if self._spec.inference:
+            raise RuntimeError("Inference tensors do not track version counter.")
         return 0 if self._alias is None else self._alias.version.count
 
     @property

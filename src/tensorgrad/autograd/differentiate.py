@@ -11,7 +11,7 @@ from tensorgrad.autograd.graph import AccumulateGrad
 Tensor = wrap = None  # set by tensorgrad.tensor
 
 UNUSED = (
-    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
+    "The differentiated Tensor at index {} appears to not have been used in the graph. Set allow_unused=True if this is the "
     "desired behavior."
 )
 
@@ -166,11 +166,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         keep=keep, tensors=over_tensors, record=create_graph, captures=captures,
     )  # fmt: skip
     results = []
-    for tensor in inputs:
+    for position, tensor in enumerate(inputs):
         node = node_of(tensor) if isinstance(tensor, GradientEdge) else tensor._node
         g = captured.get(node)
         if g is None and not allow_unused:
-            raise RuntimeError(UNUSED)
+            raise RuntimeError(UNUSED.format(position))
         if g is None:
             results.append(tensor.new_zeros(tensor.shape) if materialize_grads else None)
             continue

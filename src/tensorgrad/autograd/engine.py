@@ -103,7 +103,7 @@ def before_node(task, node, g, fresh):
         if extra.cells:
             check_outputs(node)
         for hook in tuple(extra.tensor_hooks.values()):
-            g = replaced(task, g, hook(as_tensor(g)))
+            g = replaced(task, hook, g, hook(as_tensor(g)))
         if extra.retains is not None:
             tensor = extra.retains()
             if tensor is not None:
@@ -138,9 +138,7 @@ def after_hook(task, hook, result, g, complaint):
     if result is None:
         return g
     count = len(g) if type(g) is list else 1
-    if isinstance(result, Tensor) and (count > 1 or not result.shape or len(result) == count):
-        raise TypeError(complaint.format(type(result).__name__))
-    if not isinstance(result, (tuple, list, Tensor)):
+    if not isinstance(result, (tuple, list)):
         raise TypeError(complaint.format(type(result).__name__))
     if len(result) != count:
         raise RuntimeError(
@@ -155,17 +153,19 @@ def as_tensor(g):
     return g if isinstance(g, Tensor) else wrap(g if type(g) is ndarray else np.asarray(g))
 
 
-def replaced(task, g, result):
+def replaced(task, hook, g, result):
     """The gradient after a tensor hook: what the hook returned, checked, or what it was."""
     if result is None:
         return g
+    name = getattr(hook, "__name__", hook)
     if not isinstance(result, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
-    if tuple(result.shape) != np.shape(g):
-        raise RuntimeError(
-            f"hook has changed the size of value: it returned {list(result.shape)} for a gradient of {list(np.shape(g))}"
-        )
-    return result if task.tensors else result._array.astype(g.dtype, copy=False)
+    before = as_tensor(g)
+    if result.shape != before.shape:
+        raise RuntimeError(f"hook '{name}' has changed the size of value: {list(before.shape)} became {list(result.shape)}")
+    if result._spec.dtype is not before._spec.dtype:
+        raise RuntimeError(f"hook '{name}' has changed the type of value (was {before.type()} got {result.type()})")
+    return result if task.tensors else result._array
 
 
 def accumulate(node, g, fresh):
@@ -183,10 +183,17 @@ def accumulate(node, g, fresh):
         np.add(grad._array, g, grad._array)
         alias_of(grad).version.bump()
     if node.post_hooks:
-        leaf = node.leaf()
-        for hook in tuple(node.post_hooks.values()) if leaf is not None else ():
-            hook(leaf)
+        after_accumulation(node)
     return ()
+
+
+def after_accumulation(node):
+    """Call the hooks that wait for a leaf's gradient to be added up."""
+    leaf = node.leaf()
+    for hook in tuple(node.post_hooks.values()) if leaf is not None else ():
+        result = hook(leaf)
+        if result is not None:
+            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
 
 def like_leaf(node, g):
@@ -203,9 +210,7 @@ def accumulate_tensors(node, g, saved):
     """The same in a recorded pass: out of place, so that the gradient stays part of the graph."""
     node.grad = g if node.grad is None else node.grad + g
     if node.post_hooks:
-        leaf = node.leaf()
-        for hook in tuple(node.post_hooks.values()) if leaf is not None else ():
-            hook(leaf)
+        after_accumulation(node)
     return ()
 
 

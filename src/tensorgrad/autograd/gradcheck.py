@@ -145,7 +145,7 @@ def check(func, inputs, eps, atol, rtol, nondet_tol, undefined, batched, forward
     sources = [t for t in leaves(inputs) if t.requires_grad]
     if not sources:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     for position, t in enumerate(sources):
         if t.dtype not in (dtypes.float64, dtypes.complex128):
@@ -164,6 +164,11 @@ def check(func, inputs, eps, atol, rtol, nondet_tol, undefined, batched, forward
     if fast:
         return check_fast(func, inputs, sources, eps, atol, rtol, forward, backward)
     outputs = differentiable(func(*inputs))
+    if not any(o.requires_grad for o in outputs):
+        for source in sources:
+            if any(np.any(np.abs(j) > atol) for j in numerical(func, inputs, source, eps)):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+        return None
     expected = {id(s): numerical(func, inputs, s, eps) for s in sources}
     for k, output in enumerate(outputs if backward else ()):
         jacobians = analytical(output, sources)
@@ -288,7 +293,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
     sources = [t for t in leaves(inputs) if t.requires_grad]
     if not sources:
         raise ValueError(
-            "gradcheck expects at least one input tensor to require gradient, but none of the them have requires_grad=True."
+            "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
     if grad_outputs is None:
         random, made = np.random.RandomState(0), []

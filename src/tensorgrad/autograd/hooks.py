@@ -128,7 +128,9 @@ def increment_version(tensor):
     >>> x = torch.ones(1); torch.autograd.graph.increment_version(x); x._version
     1
     """
-    for each in tensor if isinstance(tensor, (list, tuple)) else (tensor,):
+    for each in (tensor,) if isinstance(tensor, engine.Tensor) else tensor:
+        if not isinstance(each, engine.Tensor):
+            raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
         alias_of(each).version.bump()
 
 

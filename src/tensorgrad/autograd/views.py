@@ -14,6 +14,7 @@ import weakref
 from tensorgrad.autograd.graph import FREED, AccumulateGrad, Node, Pick, extra_of, tick
 from tensorgrad.autograd.modes import state
 
+NEVER_BEFORE = 1 << 62  # later than every node
 RECENT = 64  # how many changes a Version remembers one by one, to tell the expected version in an error
 
 
@@ -140,6 +141,16 @@ def raise_modified(spec, version, node, maker):
     )
 
 
+def overwritten(tensor):
+    """A stand-in for a tensor that is saved although its memory has just been written to: reading it back raises."""
+    twin = tensor.detach()
+    twin._alias = Alias(Version())
+    twin._alias.version.bump()
+    twin._alias.version.changed = NEVER_BEFORE
+    twin._node = tensor._node
+    return twin
+
+
 # In-place operations: check, let the operation write, then tell the graph.
 
 LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
@@ -172,11 +183,13 @@ def check_inplace(tensor, recorded):
     """Raise PyTorch's error if `tensor` must not be written to; `recorded`: the operation will have a gradient."""
     if tensor._spec.inference and not state.inference:
         raise RuntimeError(INFERENCE)
-    if not recorded:
-        return
     alias = tensor._alias
+    if not recorded and (
+        alias is None or alias.base is None or alias.base._node is None or not state.recording or alias.creation is None
+    ):
+        return
     if alias is not None and alias.base is not None:
-        if alias.creation is not None and (alias.creation != "no_grad" or alias.base._node is not None):
+        if alias.creation is not None:
             node = tensor._node
             index, maker = (node.index, node.parent) if type(node) is Pick else (0, node)
             name = short_name(maker) if maker is not None else "a function"
@@ -200,8 +213,12 @@ def rebase(tensor, node):
     watch_output(node, alias.version)
     for ref in alias.version.views:
         view = ref()
-        if view is not None and view._alias.base is base and view._alias.creation in (None, "multi"):
+        if view is None or view._alias.base is not base:
+            continue
+        if view._alias.creation is None:
             view._node = AsStridedBackward0(node, view._alias.steps)
+        elif view._alias.creation == "multi" and view is not tensor:
+            view._node, view._spec = BrokenView(view._node), view._spec.variant(transformed=True)
 
 
 def keep_retained(tensor, node):
@@ -216,6 +233,29 @@ def follow(steps, value):
     for primitive, params, _ in steps:
         value = primitive.on(value, params)
     return value
+
+
+class BrokenView(Node):
+    """Stands at one of several views made at once after their base was written to: using it raises PyTorch's error.
+
+    The Spec of such a view keeps it off the fast path, so that `record` sees this node.
+    """
+
+    __slots__ = ("complaint",)
+
+    def __init__(self, node):
+        index, maker = (node.index, short_name(node.parent)) if type(node) is Pick else (0, "a function")
+        self.seq, self.edges, self.saved, self.extra = tick(), (), (), None
+        self.complaint = (
+            f"Output {index} of {maker} is a view and its base or another view of its base has been modified inplace. This "
+            "view is the output of a function that returns multiple views. Such functions do not allow the output views to "
+            "be modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+
+    def backward(self, g=None, saved=None):
+        raise RuntimeError(self.complaint)
+
+    backward_tensors = backward
 
 
 class AsStridedBackward0(Node):

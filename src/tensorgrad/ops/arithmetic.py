@@ -42,10 +42,13 @@ mul = binary("mul", np.multiply, slopes=(lambda b: b, lambda a: a), doc="""Multi
     >>> torch.mul(torch.tensor([1., 2.]), 3)
     tensor([3., 6.])
     """)  # fmt: skip
+_rsub = binary("rsub", lambda a, b: b - a, slopes=(lambda: -1, lambda: 1), check=lambda operands: _no_bools(operands),
+               node="RsubBackward1")  # fmt: skip
 _div = binary("div", np.true_divide, slopes=(lambda b: 1 / b, lambda b, out: -out / b), promote="float")
 _pow = binary(
     "pow", lambda a, b: _power(a, b),
-    slopes=(lambda a, b: _power_slope(a, b), lambda a, b, out: _exponent_slope(a, b, out)), node="PowBackward0",
+    slopes=(lambda a, b: _power_slope(a, b), lambda a, b, out: _exponent_slope(a, b, out)),
+    node="PowBackward1", number_node="PowBackward0",
 )  # fmt: skip
 
 
@@ -215,7 +218,7 @@ class ArithmeticMixin:
 
     __add__, __sub__, __mul__, __truediv__ = _add.operator, _sub.operator, mul.operator, _div.operator
     __floordiv__, __mod__, __pow__ = floor_divide.operator, remainder.operator, _pow.operator
-    __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(_add), reflected(_sub), reflected(mul), reflected(_div)
+    __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(_add), _rsub.operator, reflected(mul), reflected(_div)
     __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(remainder), reflected(_pow)
     __neg__ = neg
     __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_

@@ -245,6 +245,8 @@ def getitem(self, index):
             "0-dim tensor to a number"
         ) if type(index) is not tuple else IndexError("too many indices for tensor of dimension 0")
     basic, arrays, places, last = parse(self, index)
+    if type(index) is slice:
+        last = "slice"
     viewed = self if arrays and all(b == WHOLE and type(b) is slice for b in basic) else _VIEWS[last](self, ((*basic, ...),))
     if not arrays:
         return viewed
@@ -431,7 +433,7 @@ def _fit_either(g, spec):
 
 _copy = Primitive(
     "copy", _copy_kernel, arity=2, params=(), node="CopyBackwards", mutates=True, fresh=False,
-    rules={"a": lambda g: None, "b": lambda g, b_spec: _fit_either(g, b_spec)},
+    rules={"a": lambda g: xp.zeros_like(g), "b": lambda g, b_spec: _fit_either(g, b_spec)},
 )  # fmt: skip
 
 
@@ -464,7 +466,7 @@ def _fill_kernel(a, b, inplace=False):
 
 _fill = Primitive(
     "fill", _fill_kernel, arity=2, params=(), mutates=True, node="FillBackward1",
-    rules={"a": lambda g: None, "b": lambda g, b_spec: _fit_either(g, b_spec)},
+    rules={"a": lambda g: xp.zeros_like(g), "b": lambda g, b_spec: _fit_either(g, b_spec)},
 )  # fmt: skip
 
 

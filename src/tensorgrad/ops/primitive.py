@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorgrad.autograd.graph import FREED, Node, Pick, tick
 from tensorgrad.autograd.modes import mode, state
-from tensorgrad.autograd.views import alias_of, check_inplace, check_saved, rebase, share
+from tensorgrad.autograd.views import BrokenView, alias_of, check_inplace, check_saved, overwritten, rebase, share
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
 from tensorgrad.ops.fitting import check_writable, fit_array, fit_tensor
@@ -188,6 +188,9 @@ class Primitive:
 
     def record(self, inputs, params, edges, out):
         """The node of this application: its edges, and what its rules need."""
+        for edge in edges:
+            if type(edge) is BrokenView:
+                edge.backward()
         node = new(self.node_class)
         node.seq, node.edges, node.extra = tick(), tuple(edges), None
         saved = []
@@ -245,7 +248,8 @@ class Primitive:
         alias_of(target).version.bump()
         if recorded:
             output = target._array if self.saves_output else None
-            rebase(target, self.record((old, *inputs[1:]), params, edges, output))
+            others = [overwritten(t) if shares_memory(t, target) else t for t in inputs[1:]]
+            rebase(target, self.record((old, *others), params, edges, output))
         return target
 
     # The derivative
@@ -396,11 +400,22 @@ def intercept(primitive, inputs, params):
 
 
 def settled(result):
-    """A result made while `mode.special`: inference tensors are marked."""
-    if state.inference:
-        if result._node is None:
+    """A result made while `mode.special`: inference tensors are marked, but a view is what its base is."""
+    if state.inference and result._node is None:
+        base = result._alias.base if result._alias is not None else None
+        if base is None or base._spec.inference:
             result._spec = result._spec.variant(inference=True)
     return result
+
+
+def shares_memory(value, target):
+    """Whether an operand of an in-place operation lies in the memory that was written."""
+    if value is target:
+        return True
+    return (
+        isinstance(value, Tensor) and value._alias is not None and target._alias is not None
+        and value._alias.version is target._alias.version
+    )  # fmt: skip
 
 
 def shallow(tensor):

@@ -368,7 +368,7 @@ def _embedded(g, primitive, params, spec):
     return whole
 
 
-_embed = Primitive("embed", _embedded, transpose=lambda h, primitive, params: primitive.apply((h,), params), fresh=True)
+_embed = Primitive("embed", _embedded, transpose=lambda h, primitive, params: primitive.on(h, params), fresh=False)
 
 
 @number
