@@ -87,6 +87,13 @@ def spec_of(array):
     return found if found is not None else make_spec(*key)
 
 
+def spec_for(shape, dtype):
+    """The Spec of a NumPy array of this shape and dtype."""
+    key = shape, dtype.numpy
+    found = _specs.get(key)
+    return found if found is not None else make_spec(*key)
+
+
 def make_spec(shape, numpy_dtype):
     if len(_specs) > 100_000:  # a program with endlessly many shapes: a new Spec only costs the fast path, once
         _specs.clear()

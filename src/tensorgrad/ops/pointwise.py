@@ -80,8 +80,7 @@ class Pointwise(Primitive):
         result = wrap(array)
         edges = [t._node if isinstance(t, Tensor) else None for t in operands]
         if recording() and self.plans and any(e is not None for e in edges) and result._spec.dtype.category >= FLOAT:
-            primitive = self if isinstance(operands[-1], Tensor) else self.with_number
-            result._node = primitive.record(operands, (), edges, result._array)
+            result._node = self.recorder(operands).record(operands, (), edges, result._array)
         return result if not mode.special else settled(result)
 
     def apply(self, inputs, params):
@@ -129,6 +128,12 @@ class Pointwise(Primitive):
         target = operands[0]
         fitting.check_inplace_dtype(target, self.result_dtype(operands))
         return self.inplace(operands, (), compute=lambda: self.compute(operands))
+
+    def rewrite(self, inputs, params):
+        return self.write(inputs)
+
+    def recorder(self, inputs):
+        return self if isinstance(inputs[-1], Tensor) else self.with_number
 
     def result_dtype(self, operands):
         return dtypes.bool_ if self.promote == "bool" else self.common_dtype(operands)

@@ -55,7 +55,7 @@ class Primitive:
     """
 
     def __init__(self, name, kernel, *, rules=None, transpose=None, pullback=None, arity=1, params=None, inputs=None,
-                 node=None, on_tensors=False, fit=False, view=False, mutates=False, fresh=None, count=None,
+                 node=None, on_tensors=False, fit=False, view=False, mutates=False, fresh=False, passes=False, count=None,
                  integer_outputs=(), pushforward=None, batch=None, linear=None, rest_from=1):  # fmt: skip
         code = getattr(kernel, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code else ()
@@ -69,7 +69,7 @@ class Primitive:
         self.view, self.mutates, self.count, self.integer_outputs = view, mutates, count, integer_outputs
         self.pushforward, self.batch = pushforward, batch
         self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
-        self.fresh = bool(fresh)  # only what says so: a rule may hand `g` itself on
+        self.fresh, self.passes = fresh, passes  # only what says so: a rule may hand `g` on, or a view of it
         self.rest_from, self._class = rest_from, None
         self.plan()
         PRIMITIVES[name] = self
@@ -128,7 +128,7 @@ class Primitive:
     def node_class(self):
         if self._class is None:
             words = {0: "self", 1: "other"}
-            members = {"__slots__": ("count",) if self.count else (), "primitive": self, "fresh": self.fresh}
+            members = {"__slots__": ("count",) if self.count else (), "primitive": self, "fresh": self.fresh, "passes": self.passes}
             for position, (kind, key, _) in enumerate(self.needs):
                 word = {"output": "result", "param": self.params[key] if kind == "param" else ""}.get(kind)
                 if kind == "input":
@@ -238,7 +238,9 @@ class Primitive:
             old = shallow(target)
             old._array = target._array.copy()
         arrays = [t._array if isinstance(t, Tensor) else t for t in inputs]
-        if self.mutates:
+        if compute is None and self.arity is None:
+            self.kernel(arrays, *params, True)
+        elif self.mutates:
             self.kernel(*arrays, *params, True)
         else:
             out = self.kernel(*arrays, *params) if compute is None else compute()
@@ -251,6 +253,14 @@ class Primitive:
             others = [overwritten(t) if shares_memory(t, target) else t for t in inputs[1:]]
             rebase(target, self.record((old, *others), params, edges, output))
         return target
+
+    def rewrite(self, inputs, params):
+        """The in-place form, as a transform asks for it."""
+        return self.inplace(inputs, params)
+
+    def recorder(self, inputs):
+        """The variant of this primitive whose node an application to these operands gets."""
+        return self
 
     # The derivative
 
@@ -384,10 +394,13 @@ class PrimitiveNode(Node):
 
 def transformed(primitive, inputs, params, inplace=False):
     """Hand an operation to the innermost transform among its operands (their payload with the highest level)."""
-    payloads = [
-        t._array for t in inputs if isinstance(t, Tensor) and type(t._array) is not ndarray
-    ]
-    return max(payloads, key=lambda payload: payload.level).apply(primitive, inputs, params, inplace=inplace)
+    top = None
+    for tensor in inputs:
+        if isinstance(tensor, Tensor):
+            payload = tensor._array
+            if type(payload) is not ndarray and (top is None or payload.level > top.level):
+                top = payload
+    return top.apply(primitive, inputs, params, inplace=inplace)
 
 
 def intercept(primitive, inputs, params):
