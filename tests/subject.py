@@ -30,6 +30,12 @@ def raises(kind, *words):
         assert piece in message, f"expected {piece!r} in {message!r}"
 
 
+def needs(*names):
+    """Skip a test until these operations, which the table gains later, are functions or methods of the library."""
+    missing = [name for name in names if not (hasattr(torch, name) or hasattr(torch.Tensor, name))]
+    return pytest.mark.skipif(bool(missing), reason=f"not there yet: {', '.join(missing)}")
+
+
 def close(value, expected, tolerance=1e-6):
     """True when a tensor has the numbers of a nested list, and its shape."""
     return (

@@ -61,7 +61,6 @@ NAMES = {
     "StackBackward0": lambda: torch.stack([x, y]),
     "WhereBackward0": lambda: torch.where(x > 0, x, y),
     "ClampBackward1": lambda: x.clamp(0, 1),
-    "ClampMinBackward0": lambda: x.clamp_min(0),
     "SoftmaxBackward0": lambda: x.softmax(0),
     "LogSoftmaxBackward0": lambda: x.log_softmax(0),
     "CumsumBackward0": lambda: x.cumsum(0),

@@ -150,7 +150,7 @@ def test_second_derivatives_through_shapes_and_reductions():
 
 def test_second_derivatives_through_matrix_products():
     a = torch.randn(3, 3, dtype=torch.float64, requires_grad=True)
-    y = torch.trace(a @ a @ a)
+    y = (a @ a @ a).diagonal().sum()
     (g,) = grad(y, a, create_graph=True)
     assert torch.allclose(g, 3 * (a @ a).T)
     v = torch.randn(3, 3, dtype=torch.float64)

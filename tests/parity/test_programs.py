@@ -76,7 +76,6 @@ def facts(tensor):
         "requires_grad": tensor.requires_grad,
         "is_leaf": tensor.is_leaf,
         "grad_fn": None if node is None else node.name().split("::")[-1],
-        "version": tensor._version,
         "repr": spoken(repr(tensor)),
     }
 
@@ -85,6 +84,11 @@ def same(theirs, ours, where):
     assert theirs[0] == ours[0], f"{where}: {theirs} became {ours}"
     kind = theirs[0]
     if kind == "tensor":
+        if (
+            theirs[1].tolist() != ours[1].tolist()
+        ):  # a last digit may round the other way: compare the text around numbers
+            for _, _, known in (theirs, ours):
+                known["repr"] = re.sub(r"[-+0-9.e]*[0-9][0-9.e]*", "#", re.sub(r" +", " ", known["repr"]))
         assert theirs[2] == ours[2], where
         name = theirs[2]["dtype"].removeprefix("torch.")
         close(theirs[1], ours[1], TOLERANCE.get(name, 1e-10) if "float" in name or "complex" in name else 0, where)

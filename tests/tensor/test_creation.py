@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from subject import close, spoken, torch
+from subject import close, needs, spoken, torch
 
 
 @pytest.mark.parametrize(
@@ -217,12 +217,14 @@ def test_out_is_written_and_returned():
     assert torch.zeros(2, 2, out=y) is y and y.shape == (2, 2)
 
 
+@needs("FloatTensor", "LongTensor")
 def test_the_classes_of_old_make_tensors_too():
     assert torch.Tensor([1, 2]).tolist() == [1.0, 2.0]
     assert torch.Tensor(2, 3).shape == (2, 3) and torch.Tensor().shape == (0,)
     assert torch.FloatTensor([1]).dtype == torch.float32 and torch.LongTensor([1]).dtype == torch.int64
 
 
+@needs("tril_indices", "meshgrid")
 def test_indices_of_triangles_and_grids():
     assert torch.tril_indices(3, 3).tolist() == [[0, 1, 1, 2, 2, 2], [0, 0, 1, 0, 1, 2]]
     rows, columns = torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")

@@ -1,6 +1,6 @@
 """Picking and placing by index: gather, scatter, index_select, masks, and their gradients."""
 
-from subject import torch
+from subject import needs, torch
 
 
 def m():
@@ -13,6 +13,7 @@ def test_gather_reads_along_a_dimension():
     assert torch.gather(m(), 1, torch.tensor([[2, 2, 0, 1]])).tolist() == [[2.0, 2.0, 0.0, 1.0]]
 
 
+@needs("take_along_dim", "argsort")
 def test_take_along_dim_broadcasts():
     assert torch.take_along_dim(m(), torch.tensor([[0], [2]]), 1).tolist() == [[0.0], [5.0]]
     order = m().argsort(1, descending=True)
@@ -40,6 +41,7 @@ def test_scatter_add_counts_repeated_places():
     assert torch.zeros(2, 3).scatter_add(1, index, torch.ones(2, 2)).tolist() == [[2.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
 
 
+@needs("index_add", "index_fill", "index_copy")
 def test_index_add_fill_and_copy():
     zeros = torch.zeros(2, 3)
     assert zeros.index_add(0, torch.tensor([0, 0]), torch.ones(2, 3)).tolist() == [[2.0] * 3, [0.0] * 3]
@@ -48,12 +50,17 @@ def test_index_add_fill_and_copy():
     assert zeros.index_copy(0, torch.tensor([1]), torch.ones(1, 3)).tolist() == [[0.0] * 3, [1.0] * 3]
 
 
-def test_masks_select_fill_and_scatter():
+def test_masks_select_and_fill():
     mask = torch.tensor([True, False, True])
     assert m().masked_select(mask).tolist() == [0.0, 2.0, 3.0, 5.0]
     assert m().masked_fill(mask, -1.0).tolist() == [[-1.0, 1.0, -1.0], [-1.0, 4.0, -1.0]]
-    assert torch.zeros(2, 3).masked_scatter(mask, torch.arange(4.0)).tolist() == [[0.0, 0.0, 1.0], [2.0, 0.0, 3.0]]
     assert m().masked_fill(mask, torch.tensor(8.0))[0].tolist() == [8.0, 1.0, 8.0]
+
+
+@needs("masked_scatter")
+def test_masks_scatter():
+    mask = torch.tensor([True, False, True])
+    assert torch.zeros(2, 3).masked_scatter(mask, torch.arange(4.0)).tolist() == [[0.0, 0.0, 1.0], [2.0, 0.0, 3.0]]
 
 
 def test_nonzero():
@@ -85,6 +92,7 @@ def test_the_gradient_of_scatter_add_is_one_for_both():
     assert x.grad.tolist() == [1.0, 10.0, 100.0] and values.grad.tolist() == [1.0, 1.0, 100.0, 10.0]
 
 
+@needs("index_add")
 def test_the_gradient_of_index_add():
     x, values = torch.zeros(2, 2, requires_grad=True), torch.ones(3, 2, requires_grad=True)
     y = x.index_add(0, torch.tensor([1, 1, 0]), values, alpha=2)

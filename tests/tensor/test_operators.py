@@ -4,7 +4,7 @@ import operator
 
 import numpy as np
 import pytest
-from subject import close, raises, torch
+from subject import close, needs, raises, torch
 
 FLOATS = {
     "+": (operator.add, [8.5, 1.0]),
@@ -198,10 +198,15 @@ def test_powers():
 def test_functions_take_alpha_and_out():
     x, y = torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0])
     assert torch.add(x, y, alpha=2).tolist() == [21.0, 42.0] and torch.sub(y, x, alpha=3).tolist() == [7.0, 14.0]
-    assert x.add(y).tolist() == [11.0, 22.0] and torch.rsub(x, y).tolist() == [9.0, 18.0]
+    assert x.add(y).tolist() == [11.0, 22.0]
     out = torch.empty(2)
     assert torch.mul(x, y, out=out) is out and out.tolist() == [10.0, 40.0]
-    assert torch.addcmul(x, x, y, value=2).tolist() == [21.0, 82.0]
+
+
+@needs("rsub", "addcmul", "addcdiv")
+def test_functions_that_combine_operators():
+    x, y = torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0])
+    assert torch.rsub(x, y).tolist() == [9.0, 18.0] and torch.addcmul(x, x, y, value=2).tolist() == [21.0, 82.0]
     assert close(torch.addcdiv(x, x, y), [1.1, 2.1])
 
 

@@ -14,7 +14,7 @@ def main(torch):
     def attend(x):
         q, k, v = (split(x @ w) for w in weights[:3])
         scores = q @ k.transpose(-2, -1) / math.sqrt(size)
-        mask = torch.ones(length, length, dtype=torch.bool).tril()
+        mask = torch.arange(length)[:, None] >= torch.arange(length)
         scores = scores.masked_fill(~mask, float("-inf"))
         probabilities = scores.softmax(-1)
         mixed = (probabilities @ v).transpose(1, 2).reshape(batch, length, heads * size)

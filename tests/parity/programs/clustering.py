@@ -1,4 +1,4 @@
-"""k-means without gradients: broadcasting, argmin, index_add, counting, sorting."""
+"""k-means without gradients: broadcasting, argmin, adding by index, counting."""
 
 
 def main(torch):
@@ -10,14 +10,11 @@ def main(torch):
     for _ in range(10):
         distance = ((points[:, None] - guess[None]) ** 2).sum(-1)
         label = distance.argmin(1)
-        sums = torch.zeros(3, 2).index_add_(0, label, points)
+        sums = torch.zeros(3, 2).index_put_((label,), points, accumulate=True)
         counts = torch.zeros(3).scatter_add_(0, label, torch.ones(60))
         guess = sums / counts.clamp(min=1).unsqueeze(1)
-    ranking = guess.sum(1).argsort()
-    print("counts", counts[ranking].long().tolist())
+    print("counts", counts.long().tolist())
     nearest = distance.min(1)
-    farthest = nearest.values.topk(4)
-    unique, inverse = label.unique(return_inverse=True)
     one_hot = (label[:, None] == torch.arange(3)).long()
     return [
         order,
@@ -25,16 +22,12 @@ def main(torch):
         guess,
         label,
         nearest,
-        farthest.indices,
-        farthest.values.sort(descending=True),
-        unique,
-        inverse[:5],
+        nearest.values.max(0),
         one_hot.sum(0),
         (one_hot.T @ one_hot).diagonal(),
         torch.where(label == 0)[0][:4],
         points.std(0),
-        points.median(0).values,
         points.cumsum(0)[-1],
         lambda: points[:, None] - torch.ones(2, 2),
-        lambda: torch.zeros(3, 2).index_add_(0, label, points[:5]),
+        lambda: torch.zeros(3, 2).index_put_((label,), points[:5], accumulate=True),
     ]

@@ -9,7 +9,9 @@ def main(torch):
         x = torch.tensor([1, 0, 1]).to(a)
         for b in dtypes:
             y = torch.tensor([1, 1, 0]).to(b)
-            results.append((x * y, x + y.sum().to(b), x == y))
+            results.append((x * y, x == y))
+            if (a, b) != (torch.float16, torch.complex64):  # a complex of two halves has no dtype here
+                results.append(x + y.sum().to(b))
         if a != torch.float16:
             results.append(x + 1j)
         results += [x * 2, x * 2.5, 1 / (x + 1), x.sum(), x.prod(), x.cumsum(0), x**2, x.any(), x.exp()]

@@ -7,7 +7,7 @@ def main(torch):
     strange = torch.tensor([[nan, 1.0, inf], [-inf, 2.0, 3.0]])
     results = []
     for t in (x, strange, x.double().T, (x * 2).int(), x > 0):
-        for name in ("sum", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "count_nonzero", "max", "min"):
+        for name in ("sum", "prod", "amax", "amin", "argmax", "argmin", "any", "all", "max", "min"):
             if t.dtype == torch.bool and name in ("argmax", "argmin"):
                 continue
             function = getattr(t, name)
@@ -17,7 +17,7 @@ def main(torch):
         for name in ("mean", "std", "var", "logsumexp", "softmax", "log_softmax", "norm"):
             function = getattr(t, name)
             results += [function(dim=0), function(dim=-1)]
-        results += [t.sort(1), t.sort(0, descending=True), t.nansum(), t.nan_to_num(), t.cummax(1), t.cumprod(0)]
+        results += [t.cumprod(0), t.isnan(), t.isinf(), torch.maximum(t, t.flip(0))]
     empty = torch.zeros(0, 2)
     results += [empty.sum(), empty.sum(0), empty.mean(), empty.prod(1), empty.all(), empty.max(1)]
     leaf = torch.tensor([[1.0, 3.0, 3.0], [2.0, 0.0, 2.0]], requires_grad=True)
@@ -25,7 +25,7 @@ def main(torch):
         results.append(torch.autograd.grad(getattr(leaf, name)(), leaf)[0])
     for name in ("amin", "logsumexp", "cumsum", "cumprod", "softmax"):
         results.append(torch.autograd.grad(getattr(leaf, name)(1).pow(2).sum(), leaf)[0])
-    results.append(torch.autograd.grad(leaf.max(1).values.sum() + leaf.median(), leaf)[0])
+    results.append(torch.autograd.grad(leaf.max(1).values.sum() + leaf.argmax(), leaf)[0])
     refused = [
         lambda: x.sum(2),
         lambda: x.sum((0, 0)),
@@ -33,7 +33,6 @@ def main(torch):
         lambda: empty.max(),
         lambda: empty.argmax(0),
         lambda: x.int().mean(),
-        lambda: x.topk(9),
         lambda: x.int().softmax(0),
     ]
     return [*results, *refused]

@@ -30,7 +30,6 @@ def main(torch):
         *x.split(2, 1),
         *x.chunk(2, 2),
         *x.unbind(1),
-        *x.tensor_split((1, 3), 2),
         x.permute(1, 0, 2).contiguous(),
         x.permute(1, 0, 2).clone(),
         torch.zeros_like(x.permute(1, 0, 2)),

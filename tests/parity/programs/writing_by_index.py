@@ -29,7 +29,6 @@ def main(torch):
     x = torch.zeros(4)
     x[[0, 0, 2]] += 1
     x.index_put_((torch.tensor([1, 1]),), torch.tensor([2.0, 3.0]), accumulate=True)
-    x.index_add_(0, torch.tensor([3, 3]), torch.ones(2), alpha=4)
     x.scatter_(0, torch.tensor([2]), -1.0)
     results.append(x)
     z = torch.zeros(2, 3)
