@@ -37,7 +37,9 @@ def bits(array):
 def ulps(first, second):
     """How many representable numbers lie between two arrays, at most."""
     integer = {2: np.int16, 4: np.int32, 8: np.int64}[first.dtype.itemsize]
-    ordered = [np.where(a.view(integer) < 0, np.iinfo(integer).min - a.view(integer), a.view(integer)) for a in (first, second)]
+    ordered = [
+        np.where(a.view(integer) < 0, np.iinfo(integer).min - a.view(integer), a.view(integer)) for a in (first, second)
+    ]
     return int(np.abs(ordered[0] - ordered[1]).max(initial=0))
 
 
@@ -223,7 +225,9 @@ def test_overflowing_log_normal():
 @pytest.mark.parametrize("size", SIZES)
 def test_random_without_bounds(size, dtype):
     stream = pair()
-    assert_same(stream, stream.random((size,), array_dtype(dtype)), torch.empty(size, dtype=getattr(torch, dtype)).random_())
+    assert_same(
+        stream, stream.random((size,), array_dtype(dtype)), torch.empty(size, dtype=getattr(torch, dtype)).random_()
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*is out of bounds")
@@ -232,9 +236,9 @@ def test_random_without_bounds(size, dtype):
     "bounds",
     [
         (0, 2), (0, 1), (0, 10), (-5, 5), (3, 100), (0, 128), (-128, 128), (0, 255), (0, 256), (1, None), (0, None),
-        (100, None), (-(2**63), None), (-100, None), (0, 2049), (2047, 2050), (0, 4099), (0, 65504), (-65504, 70), (0, 70000),
-        (0, 2**24 + 1), (0, 2**24 + 3), (0, 2**28 - 1), (0, 2**28), (0, 2**28 + 1), (-(2**31), 2**31), (0, 2**32 - 1),
-        (0, 2**32), (7, 2**40 + 11), (-(2**62), 2**62), (-(2**63), 2**63 - 1), (2**53 - 1, 2**53 + 9), (5, 5), (6, 5),
+        (100, None), (-(2**63), None), (-100, None), (0, 2049), (2047, 2050), (0, 4099), (0, 65504), (-65504, 70),
+        (0, 70000), (0, 2**24 + 1), (0, 2**24 + 3), (0, 2**28 - 1), (0, 2**28), (0, 2**28 + 1),
+        (-(2**31), 2**31), (0, 2**32 - 1), (0, 2**32), (7, 2**40 + 11), (-(2**62), 2**62), (-(2**63), 2**63 - 1), (2**53 - 1, 2**53 + 9), (5, 5), (6, 5),
         (2**25, None), (-(2**30), None), (2**62, None), (-1000001, 2**24 + 5), (1000001, 1000003), (-70001, -65000),
     ],
     ids=str,
@@ -389,14 +393,17 @@ def mistakes():
     for p in (0, 1, 1.5):
         yield "geometric", ((2,), f, p), lambda p=p: torch.empty(2).geometric_(p)
     yield "bernoulli", ((2,), f, 1.5), lambda: torch.empty(2).bernoulli_(1.5)
+    yield "bernoulli", ((2, 3), f, np.ones(4)), lambda: torch.empty(2, 3).bernoulli_(torch.ones(4))
+    yield "bernoulli", ((2,), f, np.ones(2, np.int32)), lambda: torch.empty(2).bernoulli_(torch.ones(2).int())
     yield "randperm", (-1,), lambda: torch.randperm(-1)
     yield "normal_around", (np.zeros(2, f), np.ones(3, f)), lambda: torch.normal(torch.zeros(2), torch.ones(3))
     yield "normal_around", (np.zeros(2, f), -np.ones(2, f)), lambda: torch.normal(torch.zeros(2), -torch.ones(2))
     yield "normal_around", (0.0, np.ones(2, np.int32)), lambda: torch.normal(0.0, torch.ones(2, dtype=torch.int32))
     yield "poisson", (-np.ones(2, f),), lambda: torch.poisson(-torch.ones(2))
     for weights, samples, again in (
-        ([1.0, 1.0], 3, False), ([1.0, 1.0], 0, False), ([0.0, 0.0], 1, False), ([0.0, 0.0], 1, True), ([-1.0, 1.0], 1, True),
-        ([nan, 1.0], 1, False), ([inf, 1.0], 1, True), ([[1.0, 1.0], [0.0, 0.0]], 1, False), (1.0, 1, True), ([], 1, True),
+        ([1.0, 1.0], 3, False), ([1.0, 1.0], 0, False), ([0.0, 0.0], 1, False), ([0.0, 0.0], 1, True),
+        ([-1.0, 1.0], 1, True), ([nan, 1.0], 1, False), ([inf, 1.0], 1, True), ([[1.0, 1.0], [0.0, 0.0]], 1, False),
+        (1.0, 1, True), ([], 1, True),
     ):  # fmt: skip
         yield (
             "multinomial",
@@ -412,7 +419,11 @@ def mistakes():
             ("geometric", (0.5,)), ("bernoulli", (0.5,)), ("random", ()),
         ):  # fmt: skip
             empty = torch.empty(2, dtype=getattr(torch, dtype))
-            yield name, ((2,), np.dtype(dtype), *extra), lambda e=empty, n=name, extra=extra: getattr(e, n + "_")(*extra)
+            yield (
+                name,
+                ((2,), np.dtype(dtype), *extra),
+                lambda e=empty, n=name, extra=extra: getattr(e, n + "_")(*extra),
+            )
 
 
 @pytest.mark.parametrize("mistake", list(mistakes()), ids=lambda m: f"{m[0]}{m[1]}")

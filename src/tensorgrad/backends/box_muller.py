@@ -1,10 +1,10 @@
 """Normal numbers out of uniform ones, with the roundings of PyTorch's CPU kernels. Where they are drawn: random.py.
 
 Box and Muller (1958): sqrt(-2 log u) times the cosine and the sine of 2 pi v are two independent normal numbers.
-- float32 in blocks of 16: eight u then eight v become eight cosine numbers then eight sine numbers. PyTorch computes them
-  with the single-precision logarithm and sines of Moshier's Cephes library, in fused multiply-adds (its AVX2 build). The
-  same steps stand here, each fused one as a product in float64, which is exact, and one rounding of the sum to float32:
-  so the numbers are PyTorch's to the last bit, whatever NumPy's own functions do on this machine.
+- float32 in blocks of 16: eight u then eight v become eight cosine numbers then eight sine numbers. PyTorch takes the
+  single-precision logarithm and sines of Moshier's Cephes library, in fused multiply-adds (its AVX2 build). The same
+  steps stand here, each fused one as a product in float64, which is exact, and one rounding of the sum to float32: so
+  the numbers are PyTorch's to the last bit, whatever NumPy's own functions do on this machine.
 - float64 takes the C library's functions, as PyTorch does. Here too: NumPy's logarithm may differ in the last bit.
 """
 
@@ -50,7 +50,11 @@ WAVES = [
     )
 ]
 LOG_2_HIGH, LOG_2_LOW = _single(0.693359375), _single(-2.12194440e-4)
-QUARTER_HIGH, QUARTER_MIDDLE, QUARTER_LOW = _single(0.78515625), _single(2.4187564849853515625e-4), _double(-3.77489497744594108e-8)
+QUARTER_HIGH, QUARTER_MIDDLE, QUARTER_LOW = (
+    _single(0.78515625),
+    _single(2.4187564849853515625e-4),
+    _double(-3.77489497744594108e-8),
+)
 PER_QUARTER = _single(4 / math.pi)
 TWO_PI = _single(2 * math.pi)
 ONE, HALF, MINUS_TWO, ZERO = _single(1), _single(0.5), _single(-2), _single(0)
@@ -180,11 +184,13 @@ def normals_double(uniform: np.ndarray) -> None:
     >>> numbers[[1, 8, 9]]
     array([-0.34073044, -0.        , -0.08748471])
     """
-    first, second = uniform.reshape(-1, 2, 8).swapaxes(0, 1)  # views: what is written to them is written to `uniform`
-    radius = np.sqrt(-2.0 * c_library(math.log, (1.0 - first).ravel())).reshape(first.shape)
-    angle = 2.0 * math.pi * second
-    np.multiply(radius, np.cos(angle), out=first)
-    np.multiply(radius, np.sin(angle), out=second)
+    halves = uniform.reshape(-1, 2, 8)
+    for start in range(0, len(halves), BLOCK // 8):
+        first, second = halves[start : start + BLOCK // 8].swapaxes(0, 1)  # views: writing to them fills `uniform`
+        radius = np.sqrt(-2.0 * c_library(math.log, (1.0 - first).ravel())).reshape(first.shape)
+        angle = 2.0 * math.pi * second
+        np.multiply(radius, np.cos(angle), out=first)
+        np.multiply(radius, np.sin(angle), out=second)
 
 
 def normal_pairs(uniform: np.ndarray) -> np.ndarray:

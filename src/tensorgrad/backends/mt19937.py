@@ -1,7 +1,7 @@
 """The bits under every random number: PyTorch's CPU generator, word for word. Distributions are in random.py.
 
-The generator is the classic 32-bit Mersenne Twister (Matsumoto and Nishimura, 1998), seeded by `init_genrand` with the low
-32 bits of the seed. NumPy's `RandomState` is the same stream, so NumPy draws the words and this file turns them into
+The generator is the classic 32-bit Mersenne Twister (Matsumoto and Nishimura, 1998), seeded by `init_genrand` with the
+low 32 bits of the seed. NumPy's `RandomState` is the same stream: NumPy draws the words, this file turns them into
 
 - float32 fractions: one word each, its low 24 bits over 2**24;
 - float64 fractions: two words each, the first the high half, the low 53 bits of both over 2**53.
@@ -11,6 +11,7 @@ A fraction u becomes u * scale + shift with one rounding: PyTorch's compiler fus
 """
 
 import os
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ WORDS = 624  # of the twister's state
 LOW_24 = np.array(0xFFFFFF, np.uint32)
 LOW_53 = np.array((1 << 53) - 1, np.uint64)
 HALF = np.array(32, np.uint64)
+LITTLE_32, LITTLE_64 = np.dtype("<u4"), np.dtype("<u8")
 UNIT_24 = np.array(2.0**-24, np.float32)
 UNIT_53 = np.array(2.0**-53)
 SPLIT = 134217729.0  # 2**27 + 1, halves a float64's digits so that products of the halves are exact
@@ -65,7 +67,8 @@ def affine32(x, scale, shift):
             total, lost = two_sum(total, shift)
             even = (total.view(np.int64) & 1) == 0
             total = np.where((lost != 0) & even, np.nextafter(total, np.copysign(np.inf, lost)), total)
-    return total.astype(np.float32)
+    with np.errstate(over="ignore"):
+        return total.astype(np.float32)
 
 
 def affine64(x, scale, shift):
@@ -89,6 +92,8 @@ class MersenneTwister:
     """
 
     __slots__ = ("_bits", "_drawn", "_numbers", "_seed")
+    _bits: Any  # NumPy's bit generator, and the RandomState that reads it: made by the first draw
+    _numbers: Any
 
     def __init__(self, seed: int):
         self._start(seed)
@@ -127,7 +132,7 @@ class MersenneTwister:
         array([10123822223749065263], dtype=uint64)
         """
         # Two words in memory are one little-endian number, its halves swapped.
-        pairs = self.words(2 * count).astype("<u4", copy=False).view("<u8")
+        pairs = self.words(2 * count).astype(LITTLE_32, copy=False).view(LITTLE_64)
         swapped = pairs >> HALF
         pairs <<= HALF
         swapped |= pairs
@@ -139,15 +144,15 @@ class MersenneTwister:
         >>> MersenneTwister(0).fractions32(2)
         array([0.4962566, 0.7682218], dtype=float32)
         """
-        if count <= BLOCK:
-            bits = self.words(count)
-            bits &= LOW_24
-            if scale is not None:
-                return affine32(bits.astype(np.float64), scale * 2.0**-24, shift)
-            fractions = bits.astype(np.float32)
-            fractions *= UNIT_24
-            return fractions
-        return self._in_blocks(self.fractions32, np.empty(count, np.float32), scale, shift)
+        if count > BLOCK:
+            return self.in_blocks(count, np.float32, lambda size: self.fractions32(size, scale, shift))
+        bits = self.words(count)
+        bits &= LOW_24
+        if scale is not None:
+            return affine32(bits.astype(np.float64), scale * 2.0**-24, shift)
+        fractions = bits.astype(np.float32)
+        fractions *= UNIT_24
+        return fractions
 
     def fractions64(self, count: int, scale=None, shift=None) -> np.ndarray:
         """Float64 numbers in [0, 1), two words each; or those times `scale` plus `shift`, rounded once.
@@ -155,19 +160,27 @@ class MersenneTwister:
         >>> MersenneTwister(0).fractions64(2)
         array([0.970053  , 0.70781986])
         """
-        if count <= BLOCK:
-            bits = self.words64(count)
-            bits &= LOW_53
-            fractions = bits.view(np.int64).astype(np.float64)
-            fractions *= UNIT_53
-            return fractions if scale is None else affine64(fractions, scale, shift)
-        return self._in_blocks(self.fractions64, np.empty(count), scale, shift)
+        if count > BLOCK:
+            return self.in_blocks(count, np.float64, lambda size: self.fractions64(size, scale, shift))
+        bits = self.words64(count)
+        bits &= LOW_53
+        fractions = bits.view(np.int64).astype(np.float64)
+        fractions *= UNIT_53
+        return fractions if scale is None else affine64(fractions, scale, shift)
 
-    def _in_blocks(self, draw, out, *arguments):
-        """Fill a long array piece by piece, so that what is between the words and the numbers stays in the cache."""
-        for start in range(0, out.size, BLOCK):
+    def in_blocks(self, count: int, dtype, draw) -> np.ndarray:
+        """`draw(count)`, but piece by piece if that is long: what lies between words and numbers stays in the cache.
+
+        >>> twister = MersenneTwister(0)
+        >>> twister.in_blocks(2, np.float32, twister.fractions32)
+        array([0.4962566, 0.7682218], dtype=float32)
+        """
+        if count <= BLOCK:
+            return draw(count)
+        out = np.empty(count, dtype)
+        for start in range(0, count, BLOCK):
             part = out[start : start + BLOCK]
-            part[...] = draw(part.size, *arguments)
+            part[...] = draw(part.size)
         return out
 
     def _position(self) -> tuple[np.ndarray, int]:
