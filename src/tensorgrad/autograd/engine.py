@@ -62,7 +62,7 @@ def walk(task):
         if node.extra is not None:
             gradients = after_node(task, node, g, gradients)
         edges = node.edges
-        fresh = node.fresh or (fresh and len(edges) == 1)
+        fresh = node.fresh or (fresh and node.passes)
         for edge, gradient in zip(edges, gradients):  # noqa: B905 (the nodes see to it; `strict` costs)
             if edge is None or gradient is None:
                 continue

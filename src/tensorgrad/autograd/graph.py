@@ -26,6 +26,7 @@ class Node:
 
     __slots__ = ("__weakref__", "edges", "extra", "saved", "seq")
     fresh = False  # True: every gradient it returns is a new array that nobody else holds
+    passes = False  # True: its one gradient is the array that arrived, or a view of all its elements
     frees = False  # True: it saves values that are given up once it has run
     saved_outputs = ()  # which of its outputs its derivative needs
 

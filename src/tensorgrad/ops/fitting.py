@@ -187,8 +187,6 @@ def broadcast_shapes(*shapes):
 def check_writable(target, others=()):
     """Raise if the memory of `target` cannot be written to safely while `others` are read."""
     array = target._array
-    if not array.flags.writeable:
-        raise RuntimeError("this tensor shares memory with a read-only NumPy array: write to a clone() of it instead")
     if array.size > 1 and 0 in array.strides:
         for stride, n in zip(array.strides, array.shape, strict=True):
             if stride == 0 and n > 1:
@@ -196,6 +194,8 @@ def check_writable(target, others=()):
                     "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                     "location. Please clone() the tensor before performing the operation."
                 )
+    if not array.flags.writeable:
+        raise RuntimeError("this tensor shares memory with a read-only NumPy array: write to a clone() of it instead")
     for other in others:
         if other is target or target._alias is None or not isinstance(other, Tensor) or other._alias is None:
             continue
@@ -240,10 +240,10 @@ def write_out(out, name, operands, compute):
         )
     with modes.no_grad():
         result = compute()
-    return store(out, result)
+    return store(out, result, operands)
 
 
-def store(out, result):
+def store(out, result, operands=()):
     """Write a finished result into `out`, resized if need be."""
     if not dtypes.can_cast(result._spec.dtype, out._spec.dtype):
         raise RuntimeError(
@@ -265,7 +265,7 @@ def store(out, result):
         out._array = np.empty(result._array.shape, out._array.dtype)
         out._spec = wrap(out._array)._spec
     else:
-        check_writable(out)
+        check_writable(out, operands)
     np.copyto(out._array, result._array, casting="unsafe")
     alias_of(out).version.bump()
     return out

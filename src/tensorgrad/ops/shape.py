@@ -24,13 +24,14 @@ def _reshape(x, shape):
     return x.reshape(shape)
 
 
-_view = Primitive("view", _reshape, transpose=lambda g, x: xp.reshape(g, x.shape), view=True)
+_view = Primitive("view", _reshape, transpose=lambda g, x: xp.reshape(g, x.shape), view=True, passes=True)
 _reshape_alias = _view.variant("reshape_alias", "ReshapeAliasBackward0")
 _unsafe_view = Primitive("unsafe_view", _reshape, transpose=lambda g, x: xp.reshape(g, x.shape))
 _squeeze, _unsqueeze = _view.variant("squeeze", "SqueezeBackward1"), _view.variant("unsqueeze", "UnsqueezeBackward0")
 _squeeze_all = _view.variant("squeeze_all", "SqueezeBackward0")
 _permute = Primitive(
-    "permute", lambda x, dims: x.transpose(dims), transpose=lambda g, dims: xp.permute(g, _inverse(dims)), view=True
+    "permute", lambda x, dims: x.transpose(dims), transpose=lambda g, dims: xp.permute(g, _inverse(dims)), view=True,
+    passes=True,
 )
 _transpose = _permute.variant("transpose", "TransposeBackward0")
 _t = _permute.variant("t", "TBackward0")
@@ -829,7 +830,7 @@ def tile(input, *dims):
 
 # Copies
 
-_clone = Primitive("clone", lambda x: _copied(x), transpose=lambda g: g)
+_clone = Primitive("clone", lambda x: _copied(x), transpose=lambda g: g, passes=True)
 
 
 def _copied(x):
