@@ -38,7 +38,13 @@ class dtype:
         return f"tensorgrad.{self.name}"
 
     def __reduce__(self):
-        return self.name
+        return by_name, (self.name,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
 
     def to_real(self):
         """The dtype of the real part.
@@ -82,6 +88,11 @@ _TO_COMPLEX = {float32: complex64, float64: complex128}
 _OF_NUMPY = {d.numpy: d for d in DTYPES if d is not bfloat16}
 _UNSIGNED_ONLY = {uint16, uint32, uint64}
 _default = float32
+
+
+def by_name(name):
+    """The dtype called `name`, for unpickling."""
+    return next(d for d in DTYPES if d.name == name)
 
 
 def of_numpy(numpy_dtype):
@@ -137,6 +148,11 @@ def promote_types(type1, type2):
     if type1 is type2:
         return type1
     low, high = (type1, type2) if type1.category <= type2.category else (type2, type1)
+    if (type1 in _UNSIGNED_ONLY or type2 in _UNSIGNED_ONLY) and (BOOL in (type1.category, type2.category) or high.category > FLOAT):
+        raise RuntimeError(
+            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{type1.title} and {type2.title}"
+        )
     if low.category == BOOL:
         return high
     if low.category == INTEGER:
@@ -184,8 +200,8 @@ def result_dtype(operands):
         if result is None:
             result = weaker
         elif weaker.category > result.category:
-            # The category comes from the weaker operand; a Python float or complex takes the default's size.
-            result = promote_types(result, weaker) if weaker.category == COMPLEX else weaker
+            # The category comes from the weaker operand; with a complex one a float keeps its size.
+            result = result.to_complex() if weaker.category == COMPLEX and result.category == FLOAT else weaker
     return result
 
 
@@ -234,7 +250,7 @@ class finfo:
         self.dtype, self.bits = real.name, real.itemsize * 8
         self.min, self.max, self.eps = float(info.min), float(info.max), float(info.eps)
         self.smallest_normal = self.tiny = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = float(f"{float(info.resolution):.1g}")
 
     def __repr__(self):
         fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")

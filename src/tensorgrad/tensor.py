@@ -148,11 +148,7 @@ class LayoutMixin:
         >>> torch.ones(2, 3).stride()
         (3, 1)
         """
-        array, itemsize = self._array, self._spec.dtype.itemsize
-        if array.size and all(n != 1 for n in array.shape):
-            strides = tuple(s // itemsize for s in array.strides)
-        else:
-            strides = fitting.torch_strides(array)
+        strides = fitting.torch_strides(self._array)
         return strides if dim is None else strides[fitting.dim_of(dim, len(strides), "stride")]
 
     def storage_offset(self):
@@ -976,7 +972,7 @@ class Tensor(
     def one_number(self):
         """The only element, or the TypeError of `float(tensor)`."""
         if self._spec.size != 1:
-            raise RuntimeError(f"a Tensor with {self._spec.size} elements cannot be converted to Scalar")
+            raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
 
     def __array__(self, dtype=None, copy=None):
@@ -1014,8 +1010,15 @@ class Tensor(
 
         made = object.__new__(type(self))
         memo[id(self)] = made
-        array = np.empty_like(self._array)
-        array[...] = self._array
+        memory = fitting.owner(self._array)  # copied once, so that tensors that shared it share the copy
+        if id(memory) not in memo:
+            memo[id(memory)] = memory.copy(order="K")
+        array, offset = memo[id(memory)], self._array.ctypes.data - memory.ctypes.data
+        if self._array is not memory:
+            array = np.lib.stride_tricks.as_strided(
+                array.reshape(-1, order="A").view(np.uint8)[offset:][: self._array.dtype.itemsize].view(self._array.dtype),
+                self._array.shape, self._array.strides,
+            ) if self._array.size else self._array.copy()  # fmt: skip
         made._array, made._spec, made._node, made._alias = array, self._spec, None, None
         if self._node is not None:
             made._node = AccumulateGrad(made)
@@ -1064,5 +1067,6 @@ def show(tensor, contents=None):
     return printing.format_tensor(array, dtype_name=repr(d), default_float=plain, suffixes=tuple(suffixes))
 
 
+Tensor.__module__ = "tensorgrad"
 for module in (primitive, pointwise, fitting, engine, differentiate, both):
     module.Tensor, module.wrap = Tensor, wrap

@@ -52,6 +52,10 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
         if memory_format in (dtypes.channels_last, dtypes.channels_last_3d):
             return self.contiguous(memory_format=memory_format) if not copy else self.clone(memory_format=memory_format)
         return self.clone() if copy else self
+    if self._spec.dtype.is_complex and not dtype.is_complex and dtype.category:
+        import warnings
+
+        warnings.warn("Casting complex values to real discards the imaginary part", stacklevel=2)
     result = _to_copy(self, dtype.numpy, "K")
     if memory_format in (dtypes.channels_last, dtypes.channels_last_3d):
         result = result.contiguous(memory_format=memory_format)

@@ -1,5 +1,7 @@
 """Small things that every operation shares: undoing broadcasts, numbers as arrays, dims, `out=`, errors in PyTorch's words."""
 
+import functools
+
 import numpy as np
 
 from tensorgrad import dtypes
@@ -101,7 +103,7 @@ def dim_of(dim, ndim, name=None):
 
 
 def dims_of(dim, ndim, name=None):
-    """One or several dimensions as a tuple counted from the front; None and () stand for all."""
+    """One or several dimensions as a tuple counted from the front; None and () stand for all; a number has none."""
     if dim is None:
         return tuple(range(ndim))
     if isinstance(dim, (tuple, list)):
@@ -109,8 +111,9 @@ def dims_of(dim, ndim, name=None):
         if len(set(dims)) != len(dims):
             twice = next(d for d in dims if dims.count(d) > 1)
             raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
-        return dims or tuple(range(ndim))
-    return (dim_of(dim, ndim, name),)
+        return (dims if ndim else ()) or tuple(range(ndim))
+    dim = dim_of(dim, ndim, name)
+    return (dim,) if ndim else ()
 
 
 def sizes_of(sizes, name):
@@ -345,12 +348,30 @@ def owner(array):
 
 
 def torch_strides(array):
-    """Strides in elements, with PyTorch's values where NumPy leaves them open: dimensions of size 1 and empty arrays."""
+    """Strides in elements, with PyTorch's values where NumPy leaves them open: new dimensions of size 1, empty arrays."""
     itemsize = array.dtype.itemsize
-    if array.size == 0 or array.flags.c_contiguous:
+    if array.size == 0:
         strides, step = [], 1
         for n in reversed(array.shape):
             strides.append(step)
             step *= max(n, 1)
         return tuple(reversed(strides))
-    return tuple(s // itemsize for s in array.strides)
+    strides = [s // itemsize for s in array.strides]
+    for dim in reversed(range(array.ndim)):
+        if array.shape[dim] == 1 and strides[dim] == 0:
+            strides[dim] = strides[dim + 1] * array.shape[dim + 1] if dim + 1 < array.ndim else 1
+    return tuple(strides)
+
+
+def with_axis(function):
+    """Let a function that takes `dim` and `keepdim` also take NumPy's words `axis` and `keepdims`, as PyTorch's do."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if "axis" in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
+        return function(*args, **kwargs)
+
+    return wrapper

@@ -51,9 +51,9 @@ def _put_zeros(arrays, spec, places):
 def _add_at(whole, index, values):
     """whole[index] += values with repeated indices counted."""
     if len(index) == 1 and index[0].ndim and values.ndim > index[0].ndim:
-        from tensorgrad.backends.scatter import add_rows
+        from tensorgrad.backends.scatter import index_add_into
 
-        return add_rows(whole, index[0], values)
+        return index_add_into(whole, 0, index[0].reshape(-1), values.reshape(-1, *values.shape[index[0].ndim :]))
     np.add.at(whole, index, values)
 
 
@@ -199,6 +199,11 @@ def _as_index(item):
         if type(item._array) is not ndarray:
             return item
         if d is dtypes.uint8:
+            import warnings
+
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4
+            )
             return item._array.astype(bool)
         if not item._spec.shape and d is not dtypes.bool_:
             return int(item._array)
@@ -279,7 +284,7 @@ def setitem(self, index, value):
     tensor([0., 5., 6.])
     """
     if not isinstance(value, fitting.Tensor):
-        if isinstance(value, (list, tuple, str)) or not (fitting.is_number(value) or isinstance(value, ndarray)):
+        if not fitting.is_number(value):
             raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
     if not self._spec.shape and index not in ((), None, Ellipsis) and not _mask_like(index):
         raise IndexError(

@@ -168,6 +168,7 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
     primitive = Pointwise(name, kernel, None if slope is None else (slope,), ("x",), promote=promote, node=node, **options)
     words = slope.__code__.co_varnames[: slope.__code__.co_argcount] if slope else ()
     saves_x, saves_y = "x" in words, "y" in words
+    fast = promote != "bool"
     if slope is not None:
         fast_class = type(
             primitive.node_name,
@@ -192,7 +193,7 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
             spec = input._spec
         except AttributeError:
             raise must_be_tensor(name, input) from None
-        if spec.fast and out is None and not mode.special:
+        if spec.fast and fast and out is None and not mode.special:
             array = kernel(input._array)
             if type(array) is not ndarray:
                 array = asarray(array)

@@ -26,7 +26,7 @@ def _spread(g, x, dims):
 def _sum_kernel(x, dims, keepdim):
     if x.dtype.kind == "V" or x.dtype.itemsize == 2 and x.dtype.kind == "f":
         return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32).astype(x.dtype)
-    return np.add.reduce(x, axis=dims, keepdims=keepdim)
+    return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
 
 
 _sum_all = Primitive("sum", _sum_kernel, transpose=lambda g, x, dims: _spread(g, x, dims))
@@ -122,7 +122,7 @@ def wrap_cat(parts):
 
 
 _prod = Primitive(
-    "prod", lambda x, dims, keepdim: np.multiply.reduce(x, axis=dims, keepdims=keepdim), on_tensors=True, fresh=True,
+    "prod", lambda x, dims, keepdim: np.multiply.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype), on_tensors=True, fresh=True,
     rules={"x": lambda g, x, out, dims: _prod_back(g, x, out, dims)},
 )  # fmt: skip
 
@@ -144,7 +144,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 _cumsum = Primitive(
-    "cumsum", lambda x, dim: np.add.accumulate(x, dim) if x.ndim else x.copy(),
+    "cumsum", lambda x, dim: np.add.accumulate(x, dim, dtype=x.dtype) if x.ndim else x.copy(),
     transpose=lambda g, dim: xp.cumsum_back(g, dim), fresh=True,
 )  # fmt: skip
 
@@ -156,7 +156,7 @@ def cumsum_back(g, dim):
 
 tensors["cumsum_back"] = lambda g, dim: _cumsum(g.flip(dim), dim).flip(dim) if g.shape else g
 _cumprod = Primitive(
-    "cumprod", lambda x, dim: np.multiply.accumulate(x, dim) if x.ndim else x.copy(), on_tensors=True, fresh=True,
+    "cumprod", lambda x, dim: np.multiply.accumulate(x, dim, dtype=x.dtype) if x.ndim else x.copy(), on_tensors=True, fresh=True,
     rules={"x": lambda g, x, y, dim: _cumprod_back(g, x, y, dim)},
 )  # fmt: skip
 
@@ -660,6 +660,12 @@ log_softmax.__doc__ = """log(softmax(x)) along a dimension.
     >>> torch.log_softmax(torch.tensor([0., 0.]), 0)
     tensor([-0.6931, -0.6931])
     """
+
+
+sum, mean, prod, cumsum, cumprod, max, min, amax, amin, argmax, argmin, any, all, var, std, logsumexp = map(
+    fitting.with_axis,
+    (sum, mean, prod, cumsum, cumprod, max, min, amax, amin, argmax, argmin, any, all, var, std, logsumexp),
+)
 
 
 class ReductionMixin:

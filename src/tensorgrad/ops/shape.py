@@ -881,7 +881,7 @@ def _channels_last(input, memory_format):
 # Complex numbers seen as pairs of reals
 
 _view_as_real = Primitive(
-    "view_as_real", lambda x: x.view(x.real.dtype).reshape(*x.shape, 2) if x.flags.c_contiguous else _pairs(x),
+    "view_as_real", lambda x: x.reshape(*x.shape, 1).view(x.real.dtype) if x.flags.c_contiguous else _pairs(x),
     transpose=lambda g: view_as_complex(g), view=True, on_tensors=True,
 )  # fmt: skip
 _view_as_complex = Primitive(
