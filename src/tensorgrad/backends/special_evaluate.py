@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 BLOCK = 65536  # bytes at a time: a block and its temporaries stay in the processor's cache
-FEW = 32  # up to here a loop over Python's math module is quicker than a row of NumPy calls
+FEW = 96  # up to here a loop over Python's math module is quicker than a row of NumPy calls
 
 FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
@@ -33,43 +33,41 @@ def elementwise(kernel=None, *, few=None, wide=False, complex_too=False):
         return functools.partial(elementwise, few=few, wide=wide, complex_too=complex_too)
 
     @functools.wraps(kernel)
+    @np.errstate(all="ignore")
     def function(*arrays, out=None, **options):
-        dtype = arrays[0].dtype
-        if dtype.char == "d":
-            working = dtype
-        elif dtype.char in "fe" or dtype.name == "bfloat16":
-            working = FLOAT64 if wide else FLOAT32
-        elif complex_too and dtype.kind == "c":
-            working = dtype
-        else:
-            raise TypeError(f"{kernel.__name__} takes floating-point arrays, not {dtype}")
-        if few is not None and arrays[0].size <= FEW:
+        first = arrays[0]
+        dtype, size = first.dtype, first.size
+        working = FLOAT64 if wide else dtype
+        if dtype is not FLOAT32 and dtype is not FLOAT64:
+            if dtype.itemsize == 2 and (dtype.kind == "f" or dtype.name == "bfloat16"):
+                working = FLOAT64 if wide else FLOAT32
+            elif not complex_too or dtype.kind != "c":
+                raise TypeError(f"{kernel.__name__} takes floating-point arrays, not {dtype}")
+        if few is not None and size <= FEW:
             try:
-                result = np.array([few(number) for number in arrays[0].ravel().tolist()], dtype)
+                result = np.array([few(number) for number in first.ravel().tolist()], dtype)
             except (ValueError, OverflowError):  # a pole, or a result too large: the kernel knows what comes there
                 pass
             else:
-                return _deliver(result.reshape(arrays[0].shape), out)
+                return _deliver(result.reshape(first.shape), out)
         flat, shape, strided = _flatten(arrays)
-        with np.errstate(all="ignore"):
-            length = BLOCK // working.itemsize
-            if flat[0].size <= length:
-                if working is not dtype:
-                    flat = [array.astype(working) for array in flat]
-                result = kernel(*flat, **options).astype(dtype, copy=False)
+        size = flat[0].size
+        length = BLOCK // working.itemsize
+        if size <= length:
+            if working is dtype:
+                result = kernel(*flat, **options)
             else:
-                into = out is not None and not strided and out.flags.c_contiguous and out.dtype == dtype
-                result = out.reshape(-1) if into else np.empty(flat[0].size, dtype)
-                for start in range(0, result.size, length):
-                    block = slice(start, start + length)
-                    result[block] = kernel(*[array[block].astype(working, copy=False) for array in flat], **options)
-                if into:
-                    return out
-        if not strided:
-            return _deliver(result.reshape(shape), out)
-        ordered = np.empty_like(arrays[0])  # keeps the order of the axes in memory
-        ordered.ravel(order="K")[...] = result
-        return _deliver(ordered, out)
+                result = kernel(*[array.astype(working) for array in flat], **options).astype(dtype)
+        else:
+            result = np.empty(size, dtype)
+            for start in range(0, size, length):
+                block = slice(start, start + length)
+                result[block] = kernel(*[array[block].astype(working, copy=False) for array in flat], **options)
+        if strided:
+            ordered = np.empty_like(first)  # keeps the order of the axes in memory
+            ordered.ravel(order="K")[...] = result
+            result = ordered
+        return _deliver(result.reshape(shape), out)
 
     return function
 
@@ -85,6 +83,8 @@ def _deliver(result, out):
 def _flatten(arrays):
     """The arguments as rows of one length, the shape they stand for, and whether they run in another order than C's."""
     first = arrays[0]
+    if len(arrays) == 1 and first.flags.c_contiguous:
+        return (first.reshape(-1),), first.shape, False
     if len(arrays) > 1:
         shape = np.broadcast_shapes(*[array.shape for array in arrays])
         if any(array.shape != shape or array.strides != first.strides for array in arrays):
