@@ -1,10 +1,10 @@
 """Random tensors: PyTorch's numbers for PyTorch's seeds. The generators are in tensorgrad/random.py.
 
-All draws go through `_draw`, so that a transform can decide them: vmap makes different numbers for each example, or the
-same, or refuses. It appends to `interceptors` a function (primitive, inputs, params, inplace) -> Tensor or None (not mine).
-Draws that have tensor inputs (`bernoulli(p)`, in-place fills) reach a transform among those inputs by its payload anyway;
-the interceptors are for those of which none is transformed, above all `rand` and its like, which have no inputs at all:
-their primitives are `_fresh`, with params (generator, distribution, shape, dtype, numbers), and `_permutation`.
+All draws go through `_draw`, so that a transform can decide them: vmap makes different numbers for each example, or
+the same, or refuses. It appends to `interceptors` a function (primitive, inputs, params, inplace) -> Tensor, or None to
+leave the draw alone. Draws from transformed tensors (`bernoulli(p)`, `x.normal_()`) reach the transform by its payload
+too; draws without inputs reach it only here. Those are `rand` and its like, whose primitive is `_fresh` with params
+(generator, distribution, shape, dtype, numbers), and `randperm`: `_permutation` with (generator, count, dtype).
 
 A fill draws in the order of memory, not of indices, as PyTorch does: `x.t().uniform_()` is `x.uniform_().t()`.
 """
@@ -13,7 +13,8 @@ import operator
 
 import numpy as np
 
-from tensorgrad import dtypes, random as source
+from tensorgrad import dtypes
+from tensorgrad import random as source
 from tensorgrad.autograd import modes
 from tensorgrad.ops import creation, fitting
 from tensorgrad.ops.both import xp
@@ -44,9 +45,7 @@ def _fresh_kernel(generator, distribution, shape, dtype, numbers):
 
 
 _fresh = Primitive("random", _fresh_kernel, arity=0)
-_permutation = Primitive(
-    "randperm", lambda generator, count, dtype: generator.draw("randperm", count, dtype), arity=0
-)
+_permutation = Primitive("randperm", lambda generator, count, dtype: generator.draw("randperm", count, dtype), arity=0)
 
 
 def _by_memory(array):
@@ -145,12 +144,17 @@ def _generator(name, generator):
     return generator
 
 
+def _wrong_type(name, argument, position, expected, value):
+    found = type(value).__name__
+    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {found}")
+
+
 def _float(name, argument, position, value):
     """A number, or a tensor of one that has no gradient, where PyTorch takes a float."""
     if isinstance(value, fitting.Tensor) and not value._spec.shape and value._node is None:
         value = value.item()
     if not fitting.is_number(value) or isinstance(value, complex):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be float, not {type(value).__name__}")
+        raise _wrong_type(name, argument, position, "float", value)
     return value
 
 
@@ -162,26 +166,29 @@ def _is_int(value):
 
 def _int(name, argument, position, value):
     if not _is_int(value):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be int, not {type(value).__name__}")
+        raise _wrong_type(name, argument, position, "int", value)
     return operator.index(value)
 
 
 def _no_such_call(name, args, kwargs, *forms):
     """The TypeError for arguments that fit none of a function's forms."""
-    got = ", ".join([type(arg).__name__ for arg in args] + [f"{key}={type(arg).__name__}" for key, arg in kwargs.items()])
+    got = [type(arg).__name__ for arg in args] + [f"{key}={type(arg).__name__}" for key, arg in kwargs.items()]
     lines = "".join(f"\n * ({form})" for form in forms)
-    return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:{lines}\n")
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:{lines}\n"
+    )
 
 
 # New tensors
 
 
-def _new(draw, fill, out, name, dtype, default, device, requires_grad, layout, pin_memory, names=None):
-    """A new tensor from `draw(NumPy dtype)`; or `fill(out)`."""
+def _new(name, draw, fill, out, dtype, default, options):
+    """A new tensor from `draw(NumPy dtype)`; or `fill(out)`. Options: device, requires_grad, layout, pin_memory, names."""
+    requires_grad = options[1]
     if out is None:
         result = draw(creation.numpy_dtype(dtype, default))
         if type(result._array) is ndarray:
-            return creation.finished(result._array, None, device, requires_grad, layout, pin_memory, names)
+            return creation.finished(result._array, None, *options)
         return result.requires_grad_() if requires_grad else result
     if not isinstance(out, fitting.Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
@@ -199,7 +206,7 @@ def _new(draw, fill, out, name, dtype, default, device, requires_grad, layout, p
     return out.requires_grad_() if requires_grad else out
 
 
-def _made(name, distribution, shape, numbers, generator, out, dtype, default, *options):
+def _made(name, distribution, shape, numbers, generator, out, dtype, default, options):
     """A new tensor, or `out`, of numbers from a distribution."""
     generator = _generator(name, generator)
 
@@ -211,7 +218,7 @@ def _made(name, distribution, shape, numbers, generator, out, dtype, default, *o
             out.resize_(shape)
         _draw(FILLS[distribution], (out,), (generator, numbers), inplace=True)
 
-    return _new(draw, fill, out, name, dtype, default, *options)
+    return _new(name, draw, fill, out, dtype, default, options)
 
 
 def _sized(name, size, more):
@@ -232,7 +239,8 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
             [0.0885, 0.1320]])
     """
     shape = _sized("rand", size, more)
-    return _made("rand", "uniform", shape, (), generator, out, dtype, None, device, requires_grad, layout, pin_memory, names)
+    options = device, requires_grad, layout, pin_memory, names
+    return _made("rand", "uniform", shape, (), generator, out, dtype, None, options)
 
 
 def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
@@ -243,7 +251,8 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
     tensor([ 1.5410, -0.2934, -2.1788])
     """
     shape = _sized("randn", size, more)
-    return _made("randn", "normal", shape, (0.0, 1.0), generator, out, dtype, None, device, requires_grad, layout, pin_memory, names)
+    options = device, requires_grad, layout, pin_memory, names
+    return _made("randn", "normal", shape, (0.0, 1.0), generator, out, dtype, None, options)
 
 
 def _range(name, args, low, high):
@@ -277,17 +286,20 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
     limits = _range("randint", args, low, high) if isinstance(size, (tuple, list)) else None
     if limits is None:
         named = {key: value for key, value in (("low", low), ("high", high)) if value is not None}
-        raise _no_such_call("randint", given, named, "int high, tuple of ints size", "int low, int high, tuple of ints size")
+        raise _no_such_call(
+            "randint", given, named, "int high, tuple of ints size", "int low, int high, tuple of ints size"
+        )
     shape = creation._shape((size,), "randint")
-    return _made("randint", "randint", shape, limits, generator, out, dtype, dtypes.int64, device, requires_grad, layout,
-                 pin_memory, names)  # fmt: skip
+    options = device, requires_grad, layout, pin_memory, names
+    return _made("randint", "randint", shape, limits, generator, out, dtype, dtypes.int64, options)
 
 
-def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+             pin_memory=False):  # fmt: skip
     """The integers below n in random order.
 
     >>> _ = torch.manual_seed(0); torch.randperm(5)
-    tensor([4, 1, 2, 0, 3])
+    tensor([4, 0, 1, 3, 2])
     """
     generator, n = _generator("randperm", generator), _int("randperm", "n", 1, n)
 
@@ -300,15 +312,15 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
             out.resize_((n,))
         out.copy_(result)
 
-    return _new(draw, fill, out, "randperm", dtype, dtypes.int64, device, requires_grad, layout, pin_memory)
+    options = device, requires_grad, layout, pin_memory, None
+    return _new("randperm", draw, fill, out, dtype, dtypes.int64, options)
 
 
-def _like(name, input, fill, numbers, generator, dtype, layout, device, requires_grad, memory_format, pin_memory):
+def _like(name, input, fill, numbers, generator, requires_grad, **options):
+    """A new tensor in the shape of another, filled; `options` are those of `empty_like`."""
     generator = _generator(name, generator)
     fitting.check_tensor(name, input)
-    result = creation.empty_like(
-        input, dtype=dtype, layout=layout, device=device, memory_format=memory_format, pin_memory=pin_memory
-    )
+    result = creation.empty_like(input, **options)
     _draw(fill, (result,), (generator, numbers), inplace=True)
     return result.requires_grad_() if requires_grad else result
 
@@ -320,9 +332,8 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     >>> _ = torch.manual_seed(0); torch.rand_like(torch.zeros(2))
     tensor([0.4963, 0.7682])
     """
-    return _like(
-        "rand_like", input, _uniform, (), generator, dtype, layout, device, requires_grad, memory_format, pin_memory
-    )
+    return _like("rand_like", input, _uniform, (), generator, requires_grad, dtype=dtype, layout=layout, device=device,
+                 memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
 
 
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
@@ -332,9 +343,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     >>> _ = torch.manual_seed(0); torch.randn_like(torch.zeros(2))
     tensor([ 1.5410, -0.2934])
     """
-    return _like(
-        "randn_like", input, _normal, (0.0, 1.0), generator, dtype, layout, device, requires_grad, memory_format, pin_memory
-    )
+    return _like("randn_like", input, _normal, (0.0, 1.0), generator, requires_grad, dtype=dtype, layout=layout,
+                 device=device, memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
 
 
 def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None,
@@ -347,9 +357,11 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
     fitting.check_tensor("randint_like", input)
     limits = _range("randint_like", args, low, high)
     if limits is None:
-        raise _no_such_call("randint_like", (input, *args), {}, "Tensor input, int high", "Tensor input, int low, int high")
-    return _like("randint_like", input, _integers_between, limits, generator, dtype, layout, device, requires_grad,
-                 memory_format, pin_memory)  # fmt: skip
+        raise _no_such_call(
+            "randint_like", (input, *args), {}, "Tensor input, int high", "Tensor input, int low, int high"
+        )
+    return _like("randint_like", input, _integers_between, limits, generator, requires_grad, dtype=dtype, layout=layout,
+                 device=device, memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
 
 
 # Numbers that depend on tensors
@@ -373,13 +385,13 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     numbers = [fitting.is_number(x) and not isinstance(x, complex) for x in (mean, std)]
     if size is not None:
         if not isinstance(size, (tuple, list)) or any(
-            t and (x._spec.shape or x._node is not None) or not (t or n)
+            (t and (x._spec.shape or x._node is not None)) or not (t or n)
             for x, t, n in zip((mean, std), tensors, numbers, strict=True)
         ):
             raise _no_such_call("normal", (mean, std), {"size": size}, *_NORMAL_FORMS)
         limits = _float("normal", "mean", 1, mean), _float("normal", "std", 2, std)
-        return _made("normal", "normal", creation._shape((size,), "normal"), limits, generator, out, dtype, None, device,
-                     requires_grad, layout, pin_memory)  # fmt: skip
+        shape, options = creation._shape((size,), "normal"), (device, requires_grad, layout, pin_memory, None)
+        return _made("normal", "normal", shape, limits, generator, out, dtype, None, options)
     if not any(tensors) or not all(t or n for t, n in zip(tensors, numbers, strict=True)):
         raise _no_such_call("normal", (mean, std), {}, *_NORMAL_FORMS)
     generator = _generator("normal", generator)
@@ -418,7 +430,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     """Places drawn by weight, from one row of weights or from each of several.
 
     >>> _ = torch.manual_seed(0); torch.multinomial(torch.tensor([1., 2., 3., 4.]), 3)
-    tensor([2, 3, 1])
+    tensor([2, 1, 3])
     """
     fitting.check_tensor("multinomial", input)
     num_samples = _int("multinomial", "num_samples", 2, num_samples)
@@ -432,7 +444,7 @@ def poisson(input, generator=None):
     """How often something happens, for each expected number of times.
 
     >>> _ = torch.manual_seed(0); torch.poisson(torch.tensor([0., 2., 40.]))
-    tensor([ 0.,  2., 37.])
+    tensor([ 0.,  6., 37.])
     """
     fitting.check_tensor("poisson", input)
     return _draw(_poisson, (input,), (_generator("poisson", generator),))
@@ -442,7 +454,7 @@ def binomial(count, prob, generator=None):
     """How many of `count` trials succeed, each with its chance.
 
     >>> _ = torch.manual_seed(0); torch.binomial(torch.tensor([10., 100.]), torch.tensor([0.5, 0.3]))
-    tensor([ 7., 29.])
+    tensor([ 7., 31.])
     """
     fitting.check_tensor("binomial", count, "count")
     fitting.check_tensor("binomial", prob, "prob", 2)
@@ -489,12 +501,16 @@ class RandomMixin:
         >>> _ = torch.manual_seed(0); torch.zeros(5).random_(10)
         tensor([4., 9., 3., 0., 3.])
         """
+        if len(args) > 2:
+            raise TypeError(f"random_() takes 2 positional arguments but {len(args)} were given")
         if len(args) == 1 and not named:
-            args, named = (), {"to": args[0]}
-        low, high = _two("random_", args, named, ("from", "to"), (None, None))
-        if not all(value is None or _is_int(value) for value in (low, high)) or (low is None and high is None and named):
-            raise _no_such_call("random_", args or named.values(), {}, "*, Generator generator", "int from, int to", "int to")
-        if low is None and high is None:
+            low, high = None, args[0]
+        else:
+            low, high = _two("random_", args, named, ("from", "to"), (None, None))
+        given = [*args, *named.values()]
+        if (given and not _is_int(given[0])) or not (high is None or _is_int(high)):
+            raise _no_such_call("random_", args, named, "*, Generator generator", "int from, int to", "int to")
+        if not given:
             return _fill("random_", _integers, self, (), generator)
         high = None if high is None else operator.index(high)
         if low is None:
@@ -505,13 +521,15 @@ class RandomMixin:
         """Fill with ones (with probability p, a number or a tensor) and zeros.
 
         >>> _ = torch.manual_seed(0); torch.zeros(5).bernoulli_(0.8)
-        tensor([0., 1., 0., 1., 1.])
+        tensor([0., 1., 1., 0., 1.])
         """
         if isinstance(p, fitting.Tensor):
             p.detach().expand(self._spec.shape)  # raises the error of a shape that does not fit
             return _draw(_bernoulli_tensor, (self, p), (_generator("bernoulli_", generator),), inplace=True)
         if not fitting.is_number(p) or isinstance(p, complex):
-            raise _no_such_call("bernoulli_", (p,), {}, "Tensor p, *, Generator generator", "float p = 0.5, *, Generator generator")
+            raise _no_such_call(
+                "bernoulli_", (p,), {}, "Tensor p, *, Generator generator", "float p = 0.5, *, Generator generator"
+            )
         return _fill("bernoulli_", _bernoulli_number, self, (p,), generator)
 
     def exponential_(self, lambd=1.0, *, generator=None):
@@ -526,7 +544,7 @@ class RandomMixin:
         """Fill with Cauchy numbers.
 
         >>> _ = torch.manual_seed(0); torch.zeros(2).cauchy_()
-        tensor([10.5978,  0.7655])
+        tensor([10.5977,  0.7648])
         """
         numbers = _float("cauchy_", "median", 1, median), _float("cauchy_", "sigma", 2, sigma)
         return _fill("cauchy_", _cauchy, self, numbers, generator)
@@ -535,7 +553,7 @@ class RandomMixin:
         """Fill with exponentials of normal numbers.
 
         >>> _ = torch.manual_seed(0); torch.zeros(2).log_normal_()
-        tensor([59.2644,  1.5116])
+        tensor([59.2634,  1.5116])
         """
         numbers = _float("log_normal_", "mean", 1, mean), _float("log_normal_", "std", 2, std)
         return _fill("log_normal_", _log_normal, self, numbers, generator)
