@@ -285,7 +285,7 @@ def garbage():
 
 
 @pytest.mark.skipif(IS_TORCH, reason="PyTorch's memory is not Python's to trace")
-def test_memory_after_a_thousand_steps_is_that_after_ten():
+def test_memory_after_two_thousand_steps_is_that_after_one_thousand():
     import tracemalloc
 
     weight = leaf(1000)
@@ -298,13 +298,13 @@ def test_memory_after_a_thousand_steps_is_that_after_ten():
     steps(10)
     tracemalloc.start()
     try:
-        steps(10)
+        steps(2500)  # Python keeps up to 2,000 freed tuples of each length for later use
         before = tracemalloc.get_traced_memory()[0]
         steps(1000)
         after = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
-    assert after - before < 20_000
+    assert after - before < 5_000
 
 
 @pytest.mark.skipif(IS_TORCH, reason="PyTorch's memory is not Python's to trace")
