@@ -99,13 +99,13 @@ def _parser():
     drawn.add_argument("--name", help=f"the variable to draw (otherwise {', '.join(_DRAWN_NAMES)}, whichever is found)")
     drawn.add_argument("--out", default="graph.html", help="where the page goes (graph.html)")
     drawn.add_argument("--text", action="store_true", help="print only, write no page")
-    drawn.add_argument("--limit", type=int, default=400, help="the most nodes a drawing may have (400)")
+    drawn.add_argument("--limit", type=int, default=600, help="the most nodes a drawing may have (400)")
     takes_program(drawn)
     command(bench, add_help=False)  # its options, --help among them, are those of benchmarks/run.py
     command(info)
     trained = command(demo)
     trained.add_argument("--out", default="demo.html", help="where the page with the loss curve goes (demo.html)")
-    trained.add_argument("--epochs", type=int, default=40, help="how often to go through the data (40)")
+    trained.add_argument("--epochs", type=int, default=60, help="how often to go through the data (60)")
     trained.add_argument("--seed", type=int, default=0, help="the seed of all random numbers (0)")
     return parser
 
