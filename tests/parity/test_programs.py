@@ -73,8 +73,7 @@ def facts(tensor):
     return {
         "dtype": spoken(tensor.dtype),
         "shape": tuple(tensor.shape),
-        "strides": tensor.stride(),
-        "offset": tensor.storage_offset(),
+        "layout": (tensor._is_view(), tensor.stride(), tensor.storage_offset(), tensor.is_contiguous()),
         "requires_grad": tensor.requires_grad,
         "is_leaf": tensor.is_leaf,
         "grad_fn": None if node is None else node.name().split("::")[-1],
@@ -93,6 +92,13 @@ def same(theirs, ours, where):
             for _, _, known in (theirs, ours):
                 known["repr"] = re.sub(r"\s*grad_fn=<.*>", "", known["repr"])
             theirs[2]["grad_fn"] = ours[2]["grad_fn"]
+        their_layout, our_layout = theirs[2].pop("layout"), ours[2].pop("layout")
+        if their_layout[0] and our_layout[0]:
+            assert their_layout == our_layout, where
+        elif their_layout[
+            -1
+        ]:  # a result of its own may lie as it likes, but .view() must work where it does for PyTorch
+            assert our_layout[-1], f"{where}: not contiguous, with strides {our_layout[1]}"
         assert theirs[2] == ours[2], where
         name = theirs[2]["dtype"].removeprefix("torch.")
         close(theirs[1], ours[1], TOLERANCE.get(name, 1e-10) if "float" in name or "complex" in name else 0, where)

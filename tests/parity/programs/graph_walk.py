@@ -4,7 +4,7 @@
 def main(torch):
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     w = torch.ones(3, 2, requires_grad=True)
-    hidden = torch.relu(x @ w + 0.5)
+    hidden = torch.relu((x.unsqueeze(0) @ w).squeeze(0) + 0.5)
     parts = torch.cat([hidden[:1] * 2, hidden[1:].exp(), x.unsqueeze(0).t().mean(0)])
     first, *_ = parts.split([1, 2])
     written = parts.clone()
