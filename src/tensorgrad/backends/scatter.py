@@ -1,0 +1,177 @@
+"""Reading and adding at places given by index arrays: gather, scatter with every reduction, index_add.
+
+Everything is reduced to flat positions in a contiguous array. NumPy's `ufunc.at` has a fast loop for exactly that case
+(1.5 ns a number; 9 to 16 ns through an index array over rows), and `take` on flat positions is up to twice as fast as
+`take_along_axis`. Measured and slower for the gradient of an embedding (4096 rows of 128 into 50,000: 1.3 ms): sorting
+and `add.reduceat` (6.4 ms), `bincount` (17 ms, it makes a whole float64 result), a Python loop over rows (3.5 ms), a
+product with a one-hot matrix (wins only for ten rows or so).
+
+Indices are trusted: they are int64, in range and not negative.
+"""
+
+import math
+
+import numpy as np
+
+REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
+_PAIRS = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
+
+
+def flat_places(shape, axis, index):
+    """Flat positions in an array of `shape` of what `index`, as gather and scatter use it, points at along `axis`.
+
+    >>> flat_places((2, 3), 1, np.array([[2], [0]]))
+    array([[2],
+           [3]])
+    """
+    steps = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    offset = None
+    for dim, (length, step) in enumerate(zip(index.shape, steps)):
+        if dim != axis and length > 1:
+            along = [1] * index.ndim
+            along[dim] = length
+            places = np.arange(0, length * step, step).reshape(along)
+            offset = places if offset is None else offset + places
+    if index.ndim == 0:
+        return index
+    places = index if steps[axis] == 1 else index * steps[axis]
+    return places if offset is None else places + offset
+
+
+def gather(x, axis, index):
+    """x at `index` along one axis; index may be smaller than x along the others.
+
+    >>> gather(np.array([[1, 2], [3, 4]]), 1, np.array([[0, 0], [1, 0]]))
+    array([[1, 1],
+           [4, 3]])
+    """
+    if x.size == 0 or index.size == 0:
+        return np.empty(index.shape, x.dtype)
+    return x.ravel().take(flat_places(x.shape, axis, index))
+
+
+def scatter(x, axis, index, values):
+    """A copy of x with values (an array at least as large as index, or a number) written at `index` along one axis.
+
+    >>> scatter(np.zeros((2, 3)), 1, np.array([[0], [2]]), 1.0)
+    array([[1., 0., 0.],
+           [0., 0., 1.]])
+    """
+    out = np.array(x, order="C")
+    if index.size:
+        out.reshape(-1)[flat_places(x.shape, axis, index)] = _matching(values, index)
+    return out
+
+
+def scatter_add(x, axis, index, values):
+    """A copy of x with values added at `index` along one axis; the transpose of `gather`.
+
+    >>> scatter_add(np.zeros(3), 0, np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]))
+    array([4., 0., 2.])
+    """
+    out = np.array(x, order="C")
+    if index.size:
+        values = np.broadcast_to(_matching(values, index), index.shape)
+        np.add.at(out.reshape(-1), flat_places(x.shape, axis, index).ravel(), values.ravel())
+    return out
+
+
+def scatter_reduce(x, axis, index, values, reduce, include_self=True):
+    """A copy of x with values combined at `index`: "sum", "prod", "mean", "amax" or "amin"; x takes part or is replaced.
+
+    >>> scatter_reduce(np.array([1.0, 2.0]), 0, np.array([0, 0]), np.array([4.0, 7.0]), "mean", include_self=False)
+    array([5.5, 2. ])
+    """
+    out = np.array(x, order="C")
+    if not index.size:
+        return out
+    places = flat_places(x.shape, axis, index).ravel()
+    values = np.broadcast_to(_matching(values, index), index.shape).ravel()
+    flat = out.reshape(-1)
+    if not include_self:
+        flat[places] = _start(reduce, x.dtype)
+    REDUCTIONS[reduce].at(flat, places, values)
+    if reduce == "mean":
+        counts = np.bincount(places, minlength=flat.size) + (1 if include_self else 0)
+        _divide_by_counts(flat, np.maximum(counts, 1))
+    return out
+
+
+def index_add(x, axis, index, values):
+    """A copy of x with values[k] added to its slice index[k] along one axis.
+
+    >>> index_add(np.zeros((3, 2)), 0, np.array([2, 2]), np.ones((2, 2)))
+    array([[0., 0.],
+           [0., 0.],
+           [2., 2.]])
+    """
+    out = np.array(x, order="C")
+    index_add_into(out, axis, index, values)
+    return out
+
+
+def index_add_into(target, axis, index, values):
+    """Add values[k] to slice index[k] of a contiguous target, in place: the gradient of an embedding, of x[index].
+
+    >>> table = np.zeros((3, 2))
+    >>> index_add_into(table, 0, np.array([0, 0, 2]), np.ones((3, 2)))
+    >>> table
+    array([[2., 2.],
+           [0., 0.],
+           [1., 1.]])
+    """
+    if not values.size:
+        return
+    before, inner = math.prod(target.shape[:axis]), math.prod(target.shape[axis + 1 :])
+    flat, values = target.reshape(-1), np.ascontiguousarray(values, target.dtype)
+    pair = _PAIRS.get(target.dtype)
+    if pair and inner % 2 == 0:  # two neighbours at a time, as one complex number: half the positions
+        flat, values, inner = flat.view(pair), values.reshape(-1).view(pair), inner // 2
+    places = index * inner
+    if inner > 1:
+        places = places[:, None] + np.arange(inner)
+    if before > 1:
+        step = target.shape[axis] * inner
+        places = np.arange(0, before * step, step).reshape(-1, *[1] * places.ndim) + places
+    np.add.at(flat, places.ravel(), values.reshape(-1))
+
+
+def index_reduce(x, axis, index, values, reduce, include_self=True):
+    """A copy of x with slices of values combined into its slices index[k]: "prod", "mean", "amax" or "amin".
+
+    >>> index_reduce(np.ones((2, 2)), 0, np.array([1, 1]), np.array([[2.0, 3.0], [5.0, 7.0]]), "prod")
+    array([[ 1.,  1.],
+           [10., 21.]])
+    """
+    along = [1] * x.ndim
+    along[axis] = -1
+    places = np.broadcast_to(index.reshape(along), values.shape)
+    return scatter_reduce(x, axis, places, values, reduce, include_self)
+
+
+def _matching(values, index):
+    """The part of values that index reaches."""
+    if isinstance(values, np.ndarray) and values.ndim:
+        return values[tuple(map(slice, index.shape))]
+    return values
+
+
+def _start(reduce, dtype):
+    """What leaves every number as it is under a reduction."""
+    if reduce == "prod":
+        return 1
+    if reduce in ("sum", "mean"):
+        return 0
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if reduce == "amax" else limits.max
+    if dtype.kind == "b":
+        return reduce == "amin"
+    return -np.inf if reduce == "amax" else np.inf
+
+
+def _divide_by_counts(flat, counts):
+    if flat.dtype.kind in "iu":
+        np.floor_divide(flat, counts, out=flat, casting="unsafe")
+    else:
+        np.divide(flat, counts.astype(flat.dtype), out=flat)
