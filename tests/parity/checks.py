@@ -30,7 +30,7 @@ INTEL_STREAM = {
     "nn.functional.multi_head_attention_forward",
     "nn.functional.scaled_dot_product_attention",
 }
-# Wrappers that say on what part of the inputs a derivative is determined. The others hide masked elements, and those are
+# Wrappers that say on what part of the inputs a derivative is determined. The others hide masked elements, which are
 # determined too.
 WRAPPERS = (
     "gradcheck_wrapper_hermitian_input",

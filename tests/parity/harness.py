@@ -113,9 +113,7 @@ def samples_of(info, dtype, requires_grad):
     torch.manual_seed(seed)
     random.seed(seed)
     np.random.seed(seed % 2**32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        samples = list(info.sample_inputs_func(info, "cpu", dtype, requires_grad))
+    samples = list(info.sample_inputs_func(info, "cpu", dtype, requires_grad))
     small = [sample for sample in samples if size_of(sample) <= LARGEST]
     return small or samples
 
@@ -179,9 +177,7 @@ def check_variant(score, info, subject, check, limit, tracebacks):
         failed = 0
         for index, sample in evenly(samples, most):
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    score.compared[check] += RUN[check](pair, sample)
+                score.compared[check] += RUN[check](pair, sample)
                 compared = True
                 continue
             except Inapplicable as reason:
@@ -209,6 +205,24 @@ def check_variant(score, info, subject, check, limit, tracebacks):
 
 def check_name(name, subject, checks=CHECKS, limits=LIMITS, tracebacks=False):
     """The score of an operation over all its variants."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return scored(name, subject, checks, limits, tracebacks)
+
+
+def refuses(subject, info):
+    """Whether calling what stays out raises NotImplementedError."""
+    ones = subject.carry(torch.ones(2, 2))
+    try:
+        subject.function(info.op, info.name)(ones, ones)
+    except NotImplementedError:
+        return True
+    except Exception:
+        return False
+    return False
+
+
+def scored(name, subject, checks, limits, tracebacks):
     began = time.process_time()
     score = Score(name)
     infos = [info for info in op_db if info.name == name]
@@ -221,5 +235,7 @@ def check_name(name, subject, checks=CHECKS, limits=LIMITS, tracebacks=False):
         score.marks[check] = "fail" if failed else "pass" if any(compared) else "n/a"
     if may_stay_out(name) and not score.passes(*checks):
         score.marks = dict.fromkeys(checks, "out")
+        told = any(failure.kind == "not implemented" for failure in score.failures) or refuses(subject, infos[0])
+        score.notes.add(f"it {'raises' if told else 'does not raise'} NotImplementedError")
     score.seconds = time.process_time() - began
     return score
