@@ -42,6 +42,14 @@ def test_a_node_used_many_times_is_walked_once():
     assert x.grad.tolist() == [2.0**20] * 2
 
 
+def test_an_output_of_a_node_with_several_collects_all_its_uses():
+    x = torch.arange(1.0, 5).requires_grad_()
+    first, second = (x * 1).split(2)
+    row, _ = x.view(2, 2).unbind(0)
+    (first * 2 + first * 3 + second + row * 10 + row * 20).sum().backward()
+    assert x.grad.tolist() == [35.0, 35.0, 1.0, 1.0]
+
+
 def test_the_grad_attribute_stays_the_same_tensor_while_it_accumulates():
     x = torch.ones(2, requires_grad=True)
     x.sum().backward()
