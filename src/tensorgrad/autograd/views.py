@@ -11,10 +11,13 @@ is derived from the base anew.
 import re
 import weakref
 
+import numpy as np
+
 from tensorgrad.autograd.graph import FREED, AccumulateGrad, Node, Pick, extra_of, tick
-from tensorgrad.autograd.modes import state
+from tensorgrad.autograd.modes import mode, state
 
 NEVER_BEFORE = 1 << 62  # later than every node
+ndarray = np.ndarray
 RECENT = 64  # how many changes a Version remembers one by one, to tell the expected version in an error
 
 
@@ -25,18 +28,20 @@ class Version:
 
     def __init__(self):
         self.changed = self.count = 0
-        self.recent, self.views, self.sweep_at = [], [], 16
+        self.recent, self.views, self.sweep_at = None, [], 16
 
     def bump(self):
         self.count += 1
         self.changed = tick()
+        if self.recent is None:
+            self.recent = []
         self.recent.append(self.changed)
         if len(self.recent) > RECENT:
             del self.recent[: RECENT // 2]
 
     def count_at(self, seq):
         """The version that the memory had when the node numbered `seq` was made."""
-        return self.count - sum(changed > seq for changed in self.recent)
+        return self.count - sum(changed > seq for changed in self.recent or ())
 
     def add_view(self, view):
         self.views.append(weakref.ref(view))
@@ -78,15 +83,13 @@ def watch_output(node, version):
 
 def share(view, source, step, multiple=False):
     """Make `view`, a tensor whose array was derived from that of `source` by `step`, a view of it."""
-    alias = alias_of(source)
+    alias = source._alias or alias_of(source)
     base = source if alias.base is None else alias.base
     creation = alias.creation
-    if state.inference:
-        creation = "inference"
-    elif not state.recording:
-        creation = creation or "no_grad"
-    elif multiple:
+    if multiple:
         creation = "multi"
+    if mode.quiet and not state.recording:
+        creation = "inference" if state.inference else alias.creation or "no_grad"
     view._alias = Alias(alias.version, base, (*alias.steps, step), creation)
     alias.version.add_view(view)
 
@@ -218,6 +221,7 @@ def rebase(tensor, node):
         if view._alias.creation is None:
             view._node = AsStridedBackward0(node, view._alias.steps)
         elif view._alias.creation == "multi" and view is not tensor:
+            mode.careful = True
             view._node, view._spec = BrokenView(view._node), view._spec.variant(transformed=True)
 
 
@@ -233,6 +237,15 @@ def follow(steps, value):
     for primitive, params, _ in steps:
         value = primitive.on(value, params)
     return value
+
+
+def replaced(steps, whole, part):
+    """`whole` with `part` where `steps` lead to, as a new tensor: for parts that cannot be written into it (see func)."""
+    hole = whole.clone()
+    follow(steps, hole).zero_()
+    for primitive, params, spec in reversed(steps):
+        part = primitive.transposed(part, spec, params)
+    return hole + part
 
 
 class BrokenView(Node):
@@ -307,5 +320,7 @@ class CopySlices(Node):
         whole = g.clone()
         part = follow(steps, whole)
         inner, *others = function.backward_tensors(part.clone(), function.saved)
+        if inner is not None and type(inner._array) is not ndarray:
+            return (replaced(steps, g, inner), *others)
         part.zero_() if inner is None else part.copy_(inner)
         return (whole, *others)

@@ -33,7 +33,7 @@ class Pointwise(Primitive):
         self.slopes, self.promote, self.complex, self.check = slopes, promote, complex, check
         if pullback is not None:  # not holomorphic: the rule for complex numbers is no slope
             pullback.words = pullback.__code__.co_varnames[1 : pullback.__code__.co_argcount]
-        self.integer, self.boolean = integer, boolean
+        self.integer, self.boolean, self.holomorphic = integer, boolean, pullback is None and conjugate
         rules = {}
         for word, slope in zip(inputs, slopes or (), strict=False):
             if slope is not None:

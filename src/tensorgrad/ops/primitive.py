@@ -22,7 +22,7 @@ from tensorgrad.autograd.views import BrokenView, alias_of, check_inplace, check
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
 from tensorgrad.ops.fitting import check_writable, fit_array, fit_tensor
-from tensorgrad.spec import spec_of
+from tensorgrad.spec import known_specs, spec_of
 
 ndarray, new = np.ndarray, object.__new__
 Tensor = None  # set by tensorgrad.tensor, whose class is built of the mixins that use this file
@@ -56,7 +56,7 @@ class Primitive:
 
     def __init__(self, name, kernel, *, rules=None, transpose=None, pullback=None, arity=1, params=None, inputs=None,
                  node=None, on_tensors=False, fit=False, view=False, mutates=False, fresh=False, passes=False, count=None,
-                 integer_outputs=(), pushforward=None, batch=None, linear=None, rest_from=1):  # fmt: skip
+                 integer_outputs=(), pushforward=None, batch=None, linear=None, multilinear=False, rest_from=1):  # fmt: skip
         code = getattr(kernel, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code else ()
         self.name, self.kernel, self.arity = name, kernel, arity
@@ -67,10 +67,10 @@ class Primitive:
             rules = {self.inputs[0]: transpose}
         self.rules, self.pullback, self.on_tensors, self.fit = rules, pullback, on_tensors, fit
         self.view, self.mutates, self.count, self.integer_outputs = view, mutates, count, integer_outputs
-        self.pushforward, self.batch = pushforward, batch
+        self.pushforward, self.batch, self.multilinear = pushforward, batch, multilinear
         self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
         self.fresh, self.passes = fresh, passes  # only what says so: a rule may hand `g` on, or a view of it
-        self.rest_from, self._class = rest_from, None
+        self.rest_from, self._class, self._saver = rest_from, None, None
         self.plan()
         PRIMITIVES[name] = self
 
@@ -109,6 +109,7 @@ class Primitive:
         self.needs = [(*kind, tuple(users)) for kind, users in needs]
         self.saves_input = any(kind == "input" and key == 0 for kind, key, _ in self.needs)
         self.saves_output = any(kind == "output" for kind, _, _ in self.needs)
+        self.opens = tuple(i for i, need in enumerate(self.needs) if need[0] in ("input", "output", "rest"))
 
     def kind_of(self, word):
         """What a rule's parameter name means."""
@@ -150,30 +151,39 @@ class Primitive:
 
     def apply(self, inputs, params):
         """Compute, and record when an input requires a gradient."""
-        arrays = []
+        arrays, edges, recorded = [], [], False
         for tensor in inputs:
-            array = None if tensor is None else tensor._array
-            if type(array) is not ndarray and array is not None:
+            if tensor is None:
+                arrays.append(None)
+                edges.append(None)
+                continue
+            array, edge = tensor._array, tensor._node
+            if type(array) is not ndarray:
                 return transformed(self, inputs, params)
             arrays.append(array)
+            edges.append(edge)
+            if edge is not None:
+                recorded = True
         if mode.special:
             intercepted = intercept(self, inputs, params)
             if intercepted is not None:
                 return intercepted
         out = self.kernel(arrays, *params) if self.arity is None else self.kernel(*arrays, *params)
-        return self.finish(inputs, params, out)
+        recorded = recorded and bool(self.plans) and (not mode.quiet or state.recording)
+        if type(out) is tuple or type(out) is list:
+            return self.finish_several(inputs, params, edges, recorded, out)
+        result = new(Tensor)
+        if type(out) is not ndarray:
+            out = np.asarray(out)
+        result._array, result._alias = out, None
+        result._spec = spec = known_specs.get((out.shape, out.dtype)) or spec_of(out)
+        if self.view:
+            share(result, inputs[0], (self, params, inputs[0]._spec))
+        result._node = self.record(inputs, params, edges, out) if recorded and spec.dtype.category >= FLOAT else None
+        return result if not mode.special else settled(result)
 
-    def finish(self, inputs, params, out):
-        """Tensors for what the kernel returned, views marked as views, and the node."""
-        edges = [None if tensor is None else tensor._node for tensor in inputs]
-        recorded = (not mode.quiet or state.recording) and self.plans and any(e is not None for e in edges)
-        if type(out) is not tuple and type(out) is not list:
-            result = wrap(out)
-            if self.view:
-                share(result, inputs[0], (self, params, inputs[0]._spec))
-            if recorded and result._spec.dtype.category >= FLOAT:
-                result._node = self.record(inputs, params, edges, result._array)
-            return result if not mode.special else settled(result)
+    def finish_several(self, inputs, params, edges, recorded, out):
+        """The results of an operation with several outputs: each hangs on a Pick of the one node."""
         results = [wrap(o) for o in out]
         if self.view:
             for i, result in enumerate(results):
@@ -188,39 +198,39 @@ class Primitive:
 
     def record(self, inputs, params, edges, out):
         """The node of this application: its edges, and what its rules need."""
-        for edge in edges:
-            if type(edge) is BrokenView:
-                edge.backward()
-        node = new(self.node_class)
+        if mode.careful:
+            check_operands(inputs, edges)
+        node = new(self._class or self.node_class)
         node.seq, node.edges, node.extra = tick(), tuple(edges), None
-        saved = []
-        for kind, key, users in self.needs:
-            if kind == "input":
-                wanted = self.pullback is not None or any(edges[user] is not None for user in users)
-                saved.append(self.save(inputs[key]) if wanted else None)
-            elif kind == "param":
-                saved.append(params[key])
-            elif kind == "output":
-                saved.append(out)
-            elif kind == "spec":
-                saved.append(None if inputs[key] is None else inputs[key]._spec)
-            elif kind == "wanted":
-                saved.append(tuple(edge is not None for edge in edges))
-            elif kind == "specs":
-                saved.append(tuple(None if t is None else t._spec for t in inputs))
-            else:  # "rest": the inputs that choose places, not those that are moved
-                saved.append(Several(inputs[self.rest_from :]))
-        if self.fit:
-            saved.append(tuple(t._spec if isinstance(t, Tensor) else None for t in inputs))
-        node.saved = tuple(saved)
+        node.saved = (self._saver or self.saver())(inputs, params, edges, out)
         if mode.special:
             fitting.on_record(node)
         return node
 
-    def save(self, value):
-        if isinstance(value, Tensor) and value._spec.inference:
-            raise RuntimeError(fitting.INFERENCE_SAVED)
-        return value
+    def saver(self):
+        """The function (inputs, params, edges, out) -> saved values: `needs` written as one expression and compiled."""
+        terms = []
+        for kind, key, users in self.needs:
+            if kind == "input":
+                asked = " or ".join(f"edges[{user}] is not None" for user in users)
+                needed = self.arity == 1 or self.pullback is not None
+                terms.append(f"inputs[{key}]" if needed else f"inputs[{key}] if {asked} else None")
+            else:
+                terms.append(
+                    {
+                        "param": f"params[{key}]",
+                        "output": "out",
+                        "spec": f"None if inputs[{key}] is None else inputs[{key}]._spec",
+                        "wanted": "tuple([edge is not None for edge in edges])",
+                        "specs": "tuple([None if t is None else t._spec for t in inputs])",
+                        "rest": f"Several(inputs[{self.rest_from}:])",  # what chooses places, not what is moved
+                    }[kind]
+                )
+        if self.fit:
+            terms.append("tuple([getattr(t, '_spec', None) for t in inputs])")
+        source = f"lambda inputs, params, edges, out: ({''.join(term + ', ' for term in terms)})"
+        self._saver = eval(source, {"Several": Several})
+        return self._saver
 
     def inplace(self, inputs, params, compute=None):
         """Write the result into the first input, and rewrite its history."""
@@ -334,16 +344,17 @@ class PrimitiveNode(Node):
             g = [None if p is None else wrap(p) for p in g] if type(g) is list else wrap(g)
             out = self.backward_tensors(g, saved)
             return tuple(None if t is None else t._array for t in out)
-        values = []
-        for value in saved:
+        values = list(saved)
+        for position in primitive.opens:
+            value = values[position]
             if isinstance(value, Tensor):
-                check_saved(value, self)
-                value = value._array
+                if value._alias is not None:
+                    check_saved(value, self)
+                values[position] = value._array
             elif isinstance(value, fitting.Packed):
-                value = value.unpacked(self)._array
+                values[position] = value.unpacked(self)._array
             elif type(value) is Several:
-                value = tuple(None if t is None else (check_saved(t, self), t._array)[1] for t in value)
-            values.append(value)
+                values[position] = tuple([None if t is None else (check_saved(t, self), t._array)[1] for t in value])
         if primitive.fit:
             specs = values.pop()
             return primitive.pull(self.edges, g, values, specs, fit_array)
@@ -419,6 +430,16 @@ def settled(result):
         if base is None or base._spec.inference:
             result._spec = result._spec.variant(inference=True)
     return result
+
+
+def check_operands(inputs, edges):
+    """Raise for operands that must not be recorded: inference tensors, and views broken by a write to their base."""
+    for edge in edges:
+        if type(edge) is BrokenView:
+            edge.backward()
+    for value in inputs:
+        if isinstance(value, Tensor) and value._spec.inference:
+            raise RuntimeError(fitting.INFERENCE_SAVED)
 
 
 def shares_memory(value, target):
