@@ -123,7 +123,9 @@ def log1p(x):
 def _complex_log1p(z):
     x, y = z.real, z.imag
     result = np.empty_like(z)
-    result.real = np.where(np.hypot(x, y) < 0.5, 0.5 * np.log1p(x * (2 + x) + y * y), np.log(np.hypot(1 + x, y)))
+    size = np.hypot(1 + x, y)
+    near = (size > 0.5) & (size < 2)  # where its logarithm would cancel
+    result.real = np.where(near, 0.5 * np.log1p(x * (2 + x) + y * y), np.log(size))
     result.imag = np.arctan2(y, 1 + x)
     return result
 

@@ -41,7 +41,7 @@ def elementwise(kernel=None, *, few=None, wide=False, complex_too=False):
         if dtype is not FLOAT32 and dtype is not FLOAT64:
             if dtype.itemsize == 2 and (dtype.kind == "f" or dtype.name == "bfloat16"):
                 working = FLOAT64 if wide else FLOAT32
-            elif not complex_too or dtype.kind != "c":
+            elif dtype not in (FLOAT32, FLOAT64) and not (complex_too and dtype.kind == "c"):
                 raise TypeError(f"{kernel.__name__} takes floating-point arrays, not {dtype}")
         if few is not None and size <= FEW:
             try:
@@ -94,9 +94,9 @@ def _flatten(arrays):
                 for array in arrays
             ]
             return flat, shape, False
-    if first.flags.c_contiguous:
+    if first.flags.c_contiguous or 0 in first.strides:
         return [array.reshape(-1) for array in arrays], first.shape, False
-    return [array.ravel(order="K") for array in arrays], first.shape, True
+    return [array.copy(order="K").ravel(order="K") for array in arrays], first.shape, True
 
 
 def by_range(key, cuts, functions, *arrays):
