@@ -77,25 +77,25 @@ class Spec:
         return f"Spec({tuple(self.shape)}, {self.dtype.name})"
 
 
-_specs = {}
+known_specs = {}  # (shape, NumPy dtype) -> Spec
 
 
 def spec_of(array):
     """The Spec of a NumPy array."""
     key = array.shape, array.dtype
-    found = _specs.get(key)
+    found = known_specs.get(key)
     return found if found is not None else make_spec(*key)
 
 
 def spec_for(shape, dtype):
     """The Spec of a NumPy array of this shape and dtype."""
     key = shape, dtype.numpy
-    found = _specs.get(key)
+    found = known_specs.get(key)
     return found if found is not None else make_spec(*key)
 
 
 def make_spec(shape, numpy_dtype):
-    if len(_specs) > 100_000:  # a program with endlessly many shapes: a new Spec only costs the fast path, once
-        _specs.clear()
-    found = _specs[shape, numpy_dtype] = Spec(shape, dtypes.of_numpy(numpy_dtype))
+    if len(known_specs) > 100_000:  # a program with endlessly many shapes: a new Spec only costs the fast path, once
+        known_specs.clear()
+    found = known_specs[shape, numpy_dtype] = Spec(shape, dtypes.of_numpy(numpy_dtype))
     return found

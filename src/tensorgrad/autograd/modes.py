@@ -10,13 +10,14 @@ import threading
 
 
 class Mode:
-    """Flags that every operation reads: `quiet` if some thread does not record, `special` if the slow path must decide."""
+    """Flags that operations read: `quiet` if some thread does not record, `special` if the slow path must decide,
+    `careful` once there has been an inference tensor or a broken view, which must not be recorded."""
 
-    __slots__ = ("quiet", "special")
+    __slots__ = ("careful", "quiet", "special")
 
 
 mode = Mode()
-mode.quiet = mode.special = False
+mode.quiet = mode.special = mode.careful = False
 _lock = threading.Lock()
 _quiet_threads = set()
 _special = {}  # reason -> how many hold it; `mode.special` is true while any does
@@ -205,6 +206,7 @@ class inference_mode(_Switch):
         self.target = mode
 
     def __enter__(self):
+        mode.careful = True
         self.previous = state.recording, state.inference
         if self.target != state.inference:
             (hold_special if self.target else release_special)("inference")

@@ -42,29 +42,6 @@ class Pointwise(Primitive):
         super().__init__(name, kernel, rules=rules, inputs=inputs, arity=len(inputs), params=(), fit=True, **options)
         self.with_number = self.variant(name + ".number", number_node) if number_node else self
 
-    def plan(self):
-        names = {rule: rule.words for rule in self.rules.values()}
-        needs, self.plans = [], []
-        for position, word in enumerate(self.inputs):
-            rule = self.rules.get(word)
-            if rule is None:
-                self.plans.append(None)
-                continue
-            takes = []
-            for need in names[rule]:
-                kind = self.kind_of(need)
-                index = next((i for i, (known, _) in enumerate(needs) if known == kind), len(needs))
-                if index == len(needs):
-                    needs.append((kind, set()))
-                needs[index][1].add(position)
-                takes.append(index)
-            self.plans.append((rule, tuple(takes)))
-        if not self.rules:
-            self.plans = []
-        self.needs = [(*kind, tuple(users)) for kind, users in needs]
-        self.saves_input = any(kind == "input" and key == 0 for kind, key, _ in self.needs)
-        self.saves_output = any(kind == "output" for kind, _, _ in self.needs)
-
     def slow(self, operands, out=None):
         """Everything that the fast path does not do: promotion, broadcasting, numbers, transforms, out=."""
         if out is not None:

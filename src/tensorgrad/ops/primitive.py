@@ -95,7 +95,8 @@ class Primitive:
                 self.plans.append(None)
                 continue
             takes = []
-            for word in rule.__code__.co_varnames[1 : rule.__code__.co_argcount]:
+            words = getattr(rule, "words", None)  # a rule made of a slope says its own
+            for word in rule.__code__.co_varnames[1 : rule.__code__.co_argcount] if words is None else words:
                 kind = self.kind_of(word)
                 for index, (known, users) in enumerate(needs):
                     if known == kind:
@@ -106,6 +107,8 @@ class Primitive:
                     needs.append((kind, {position}))
                 takes.append(index)
             self.plans.append((rule, tuple(takes)))
+        if not any(self.plans):
+            self.plans = []
         self.needs = [(*kind, tuple(users)) for kind, users in needs]
         self.saves_input = any(kind == "input" and key == 0 for kind, key, _ in self.needs)
         self.saves_output = any(kind == "output" for kind, _, _ in self.needs)
@@ -198,11 +201,11 @@ class Primitive:
 
     def record(self, inputs, params, edges, out):
         """The node of this application: its edges, and what its rules need."""
-        if mode.careful:
-            check_operands(inputs, edges)
         node = new(self._class or self.node_class)
         node.seq, node.edges, node.extra = tick(), tuple(edges), None
         node.saved = (self._saver or self.saver())(inputs, params, edges, out)
+        if mode.careful:
+            check_recorded(node)
         if mode.special:
             fitting.on_record(node)
         return node
@@ -432,12 +435,12 @@ def settled(result):
     return result
 
 
-def check_operands(inputs, edges):
-    """Raise for operands that must not be recorded: inference tensors, and views broken by a write to their base."""
-    for edge in edges:
+def check_recorded(node):
+    """Raise for what must not be recorded: saved inference tensors, and views broken by a write to their base."""
+    for edge in node.edges:
         if type(edge) is BrokenView:
             edge.backward()
-    for value in inputs:
+    for value in node.saved:
         if isinstance(value, Tensor) and value._spec.inference:
             raise RuntimeError(fitting.INFERENCE_SAVED)
 

@@ -183,7 +183,7 @@ def _no_such_call(name, args, kwargs, *forms):
 
 
 def _new(name, draw, fill, out, dtype, default, options):
-    """A new tensor from `draw(NumPy dtype)`; or `fill(out)`. Options: device, requires_grad, layout, pin_memory, names."""
+    """A new tensor from `draw(NumPy dtype)`, or `fill(out)`; the options are those of `creation.finished`."""
     requires_grad = options[1]
     if out is None:
         result = draw(creation.numpy_dtype(dtype, default))

@@ -382,19 +382,20 @@ def partial_view(name, kernel, node=None):
     """Declare a view that shows each of some of the elements once."""
 
     primitive = Primitive(
-        name, lambda x, params: kernel(x, *params), view=True, fresh=True, node=node,
+        name, kernel, view=True, fresh=True, node=node, inputs=("x",), params=("params",),
         transpose=lambda g, x, params: xp.embed(g, primitive, (params,), x),
     )  # fmt: skip
     return primitive
 
 
-_index = partial_view("slice", lambda x, index: x[index])
+_index = partial_view("slice", lambda x, params: x[params[0]])
 _select = _index.variant("select", "SelectBackward0")
 _new_axis = _index.variant("new_axis", "UnsqueezeBackward0")
 _alias = _index.variant("alias", "AliasBackward0")
 
 
-def _diagonal_kernel(x, offset, dim1, dim2):
+def _diagonal_kernel(x, params):
+    offset, dim1, dim2 = params
     result = np.diagonal(x, offset, dim1, dim2)
     if isinstance(result, np.ndarray) and not result.flags.writeable and x.flags.writeable:
         result.flags.writeable = True
