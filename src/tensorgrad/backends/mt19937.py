@@ -67,8 +67,7 @@ def affine32(x, scale, shift):
             total, lost = two_sum(total, shift)
             even = (total.view(np.int64) & 1) == 0
             total = np.where((lost != 0) & even, np.nextafter(total, np.copysign(np.inf, lost)), total)
-    with np.errstate(over="ignore"):
-        return total.astype(np.float32)
+    return total.astype(np.float32)
 
 
 def affine64(x, scale, shift):
@@ -92,8 +91,6 @@ class MersenneTwister:
     """
 
     __slots__ = ("_bits", "_drawn", "_numbers", "_seed")
-    _bits: Any  # NumPy's bit generator, and the RandomState that reads it: made by the first draw
-    _numbers: Any
 
     def __init__(self, seed: int):
         self._start(seed)
@@ -101,15 +98,19 @@ class MersenneTwister:
     def _start(self, seed: int) -> None:
         """Begin the stream of `seed`; the twister itself is made by the first draw, so that seeding costs nothing."""
         self._seed = seed
-        self._bits = self._numbers = None
+        self._bits: Any = None
+        self._numbers: Any = None
         self._drawn = False
 
-    def _make(self):
+    def _make(self) -> Any:
+        """NumPy's twister, and the RandomState that reads it."""
         from numpy.random import MT19937, RandomState  # 15 ms, so not before somebody draws
 
-        self._bits = MT19937(0)
-        self._numbers = RandomState(self._bits)
+        bits = MT19937(0)
+        self._numbers = RandomState(bits)
         self._numbers.seed(self._seed & 0xFFFFFFFF)
+        self._bits = bits
+        return bits
 
     def words(self, count: int) -> np.ndarray:
         """The next 32-bit words.
@@ -117,12 +118,11 @@ class MersenneTwister:
         >>> MersenneTwister(0).words(3)
         array([2357136044, 2546248239, 3071714933], dtype=uint32)
         """
-        if self._bits is None:
-            self._make()
+        bits = self._bits or self._make()
         if count:
             self._drawn = True
         if count < LONG:
-            return self._bits.random_raw(count).astype(np.uint32)
+            return bits.random_raw(count).astype(np.uint32)
         return self._numbers.randint(0, 1 << 32, count, np.uint32)
 
     def words64(self, count: int) -> np.ndarray:
@@ -185,17 +185,14 @@ class MersenneTwister:
 
     def _position(self) -> tuple[np.ndarray, int]:
         """The words of the state and the place of the next among them: 0 before the first draw, as PyTorch counts."""
-        if self._bits is None:
-            self._make()
-        state = self._bits.state["state"]
+        state = (self._bits or self._make()).state["state"]
         return state["key"], state["pos"] if self._drawn else 0
 
     def _move(self, seed: int, key: np.ndarray, position: int) -> None:
         """Take the place that `_position` told."""
         self._start(seed)
-        self._make()
         # Before the first draw nothing is left of the block either: the next word makes a new one.
-        self._bits.state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position or WORDS}}
+        self._make().state = {"bit_generator": "MT19937", "state": {"key": key, "pos": position or WORDS}}
         self._drawn = position != 0
 
 

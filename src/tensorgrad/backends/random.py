@@ -35,6 +35,7 @@ from .random_checks import (
     check_multinomial,
     check_uniform,
     common_shape,
+    name_of,
     narrowed,
     require,
     require_float,
@@ -222,7 +223,8 @@ class Stream(Integers):
             values = self._blocks(count, drawn, self.fractions32, normals_single)
             if mean != 0 or std != 1:
                 std, mean = narrowed(np.array([std, mean], np.float64), np.dtype(np.float32)).tolist()
-                values = affine32(values.astype(np.float64), std, mean)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    values = affine32(values.astype(np.float64), std, mean)
             values = values.astype(dtype, copy=False)
         return values.reshape(shape)
 
@@ -421,7 +423,7 @@ class Stream(Integers):
         array([7.8935816e-04, 1.2728435e+00], dtype=float32)
         """
         require(shapes.dtype, SMALLEST, "gamma_cpu")
-        smallest = shapes.dtype.type(SMALLEST[shapes.dtype.name])
+        smallest = shapes.dtype.type(SMALLEST[name_of(shapes.dtype)])
         return np.maximum(self._gamma(shapes.ravel()), smallest).reshape(shapes.shape)
 
     def _gamma(self, flat):
@@ -444,7 +446,7 @@ class Stream(Integers):
         gamma = gamma.reshape(concentration.shape)
         shares = (gamma / gamma.sum(-1, keepdims=True)).astype(dtype)
         below_one = np.nextafter(dtype.type(1), dtype.type(0))
-        return shares.clip(dtype.type(SMALLEST[dtype.name]), below_one)
+        return shares.clip(dtype.type(SMALLEST[name_of(dtype)]), below_one)
 
 
 def _restored(state):

@@ -1,5 +1,7 @@
 """What PyTorch refuses to draw, in its words, and what its random kernels know of dtypes. The drawing: random.py."""
 
+import functools
+import operator
 import warnings
 
 import numpy as np
@@ -33,30 +35,47 @@ INTEGERS = frozenset(("uint8", "int8", "int16", "int32", "int64"))
 BOTH = FLOATS | INTEGERS
 
 
+name_of = functools.cache(operator.attrgetter("name"))  # of a dtype; NumPy takes 2 us to spell it
+
+
+def spoken(dtype, spelling: int = 0) -> str:
+    """A dtype as PyTorch's messages call it: 0 by its own name, 1 by the compiler's.
+
+    >>> spoken(np.dtype(np.int64)), spoken(np.dtype(np.int64), 1)
+    ('Long', 'long int')
+    """
+    name = name_of(dtype)
+    return NAMES.get(name, (name, name))[spelling]
+
+
 def narrowed(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Float64 or int64 numbers in another dtype, by way of float32 for half types, as C++ casts them.
 
     >>> narrowed(np.array([1.0, 300.0]), np.dtype(np.float16))
     array([  1., 300.], dtype=float16)
     """
-    if dtype.kind in "iu" and values.dtype.kind == "f":
-        return values.astype(np.int64).astype(dtype, copy=False)
     if values.dtype == dtype:
         return values
+    if values.dtype.kind != "f":
+        return (values.astype(np.float32) if is_half(dtype) else values).astype(dtype)
+    if dtype.kind in "iu":
+        return values.astype(np.int64).astype(dtype, copy=False)
     with np.errstate(over="ignore"):  # what is too large becomes infinite, in silence
         return (values.astype(np.float32) if is_half(dtype) else values).astype(dtype)
 
 
 def require(dtype, known, kernel):
     """Refuse a dtype that this kernel of PyTorch does not know."""
-    if dtype.name not in known:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{NAMES.get(dtype.name, (dtype.name,))[0]}'")
+    if name_of(dtype) not in known:
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{NAMES.get(name_of(dtype), (name_of(dtype),))[0]}'"
+        )
 
 
 def require_float(dtype, distribution, spelling):
-    """Refuse a dtype without fractions; `spelling` 0 or 1 says which of a dtype's names the message uses."""
-    if dtype.name not in FLOATS:
-        name = NAMES.get(dtype.name, (dtype.name,) * 2)[spelling]
+    """Refuse a dtype without fractions."""
+    if name_of(dtype) not in FLOATS:
+        name = spoken(dtype, spelling)
         raise RuntimeError(
             f"{distribution} distribution is a continuous probability distribution. "
             f"dtype must be a floating point but you specified {name}"
@@ -66,10 +85,10 @@ def require_float(dtype, distribution, spelling):
 def check_uniform(dtype, low, high):
     """Refuse bounds that the dtype does not hold, or in the wrong order."""
     require(dtype, FLOATS, "check_uniform_bounds")
-    largest = LARGEST[dtype.name]
+    largest = LARGEST[name_of(dtype)]
     if -largest <= low <= high <= largest and high - low <= largest:
         return
-    name, compiler_name = NAMES[dtype.name]
+    name, compiler_name = NAMES[name_of(dtype)]
     for bound, value in (("from", low), ("to", high)):
         if not -largest <= value <= largest:
             raise RuntimeError(f"{bound} is out of bounds for {compiler_name}")
@@ -83,7 +102,7 @@ def check_uniform(dtype, low, high):
 
 def integer_bounds(dtype, low, high):
     """The first and the last integer to draw, both of which the dtype can hold."""
-    name = dtype.name
+    name = name_of(dtype)
     if name not in NAMES or dtype.kind == "c":
         kernel = "random_from_to_impl" if high is None else "check_random_bounds"
         raise RuntimeError(f"{kernel} handles only integral, floating-point and boolean types")
@@ -151,7 +170,7 @@ def _representable_to(dtype, high, digits):
 def check_permutation(count, dtype):
     """Refuse a dtype that cannot count so far."""
     require(dtype, BOTH, "randperm")
-    name = dtype.name
+    name = name_of(dtype)
     if name in ("float16", "float32", "float64") and count > (1 << DIGITS[name]) + 1:
         limit = "2049" if name == "float16" else f"2^{DIGITS[name]}+1"
         raise RuntimeError(f"n cannot be greater than {limit} for {NAMES[name][0]} type.")
@@ -168,22 +187,19 @@ def check_bernoulli(p):
 def check_binomial(counts, chances):
     """Refuse dtypes that PyTorch does not draw binomial numbers of."""
     for name, array in (("count", counts), ("prob", chances)):
-        if array.dtype.name not in FLOATS:
-            kind = NAMES.get(array.dtype.name, (array.dtype.name,))[0]
-            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {kind}")
+        if name_of(array.dtype) not in FLOATS:
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {spoken(array.dtype)}")
     require(counts.dtype, SMALLEST, "binomial_cpu")
     if chances.dtype != counts.dtype:
-        expected, found = NAMES[counts.dtype.name][0], NAMES[chances.dtype.name][0]
-        raise RuntimeError(f"Found dtype {found} but expected {expected}")
+        raise RuntimeError(f"Found dtype {spoken(chances.dtype)} but expected {spoken(counts.dtype)}")
 
 
 def check_multinomial(weights, samples, replacement):
     """Refuse weights and numbers of samples that nothing can be drawn from."""
     if not 0 < weights.ndim <= 2:
         raise RuntimeError("prob_dist must be 1 or 2 dim")
-    if weights.dtype.name not in FLOATS:
-        kind = NAMES.get(weights.dtype.name, (weights.dtype.name,))[0]
-        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {kind}")
+    if name_of(weights.dtype) not in FLOATS:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {spoken(weights.dtype)}")
     if samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and samples > weights.shape[-1]:

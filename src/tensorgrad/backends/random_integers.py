@@ -14,6 +14,7 @@ from .random_checks import (
     check_permutation,
     expanded,
     integer_bounds,
+    name_of,
     narrowed,
     require,
 )
@@ -76,11 +77,11 @@ class Integers(MersenneTwister):
         require(dtype, BOTH | {"bool"}, "random_kernel_cpu")
         if dtype.kind == "b":
             span = 2
-        elif dtype.name in FLOATS:
-            span = (1 << DIGITS[dtype.name]) + 1
+        elif name_of(dtype) in FLOATS:
+            span = (1 << DIGITS[name_of(dtype)]) + 1
         else:
             span = int(np.iinfo(dtype).max) + 1
-        return self._integers(shape, dtype, 0, span, wide=dtype.name in ("int64", "float64"))
+        return self._integers(shape, dtype, 0, span, wide=name_of(dtype) in ("int64", "float64"))
 
     def randint(self, shape, dtype, low: int, high: int | None) -> np.ndarray:
         """Integers from `low` to below `high`, or to the largest of the dtype: `randint`, `random_(from, to)`.
@@ -93,7 +94,7 @@ class Integers(MersenneTwister):
         lowest = -(1 << 63)
         if high is None and low == lowest:  # every 64-bit integer
             require(dtype, BOTH - {"float16"}, "random_full_64_bits_range_kernel_cpu")
-            if dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+            if name_of(dtype) not in ("int64", "float64", "float32", "bfloat16"):
                 raise RuntimeError(
                     "random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16"
                 )
