@@ -56,10 +56,8 @@ def narrowed(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """
     if values.dtype == dtype:
         return values
-    if values.dtype.kind != "f":
-        return (values.astype(np.float32) if is_half(dtype) else values).astype(dtype)
     if dtype.kind in "iu":
-        return values.astype(np.int64).astype(dtype, copy=False)
+        return (values.astype(np.int64) if values.dtype.kind == "f" else values).astype(dtype, copy=False)
     with np.errstate(over="ignore"):  # what is too large becomes infinite, in silence
         return (values.astype(np.float32) if is_half(dtype) else values).astype(dtype)
 
@@ -67,9 +65,7 @@ def narrowed(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def require(dtype, known, kernel):
     """Refuse a dtype that this kernel of PyTorch does not know."""
     if name_of(dtype) not in known:
-        raise NotImplementedError(
-            f"\"{kernel}\" not implemented for '{NAMES.get(name_of(dtype), (name_of(dtype),))[0]}'"
-        )
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{spoken(dtype)}'")
 
 
 def require_float(dtype, distribution, spelling):
