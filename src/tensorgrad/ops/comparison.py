@@ -153,17 +153,24 @@ def clamp(input, min=None, max=None, *, out=None):
     return _clamp_min.slow((input, min), out) if max is None else _clamp_max.slow((input, max), out)
 
 
+def _no_complex(operands):
+    if any(isinstance(t, fitting.Tensor) and t._spec.dtype.is_complex or isinstance(t, complex) for t in operands):
+        raise RuntimeError("clamp is not supported for complex types")
+
+
 _clamp = Pointwise(
     "clamp", lambda x, low, high: np.minimum(np.maximum(x, low), high),
     (lambda x, low, high: (x >= low) & (x <= high), lambda x, low, high: (x < low) & (low < high),
      lambda x, low, high: (x > high) | (low >= high)),
-    ("x", "low", "high"), node="ClampBackward1", complex=False,
+    ("x", "low", "high"), node="ClampBackward1", check=lambda operands: _no_complex(operands),
 )  # fmt: skip
 _clamp_min = Pointwise(
-    "clamp_min", np.maximum, (lambda x, low: x >= low, lambda x, low: x < low), ("x", "low"), complex=False
+    "clamp_min", np.maximum, (lambda x, low: x >= low, lambda x, low: x < low), ("x", "low"),
+    check=lambda operands: _no_complex(operands),
 )
 _clamp_max = Pointwise(
-    "clamp_max", np.minimum, (lambda x, high: x <= high, lambda x, high: x > high), ("x", "high"), complex=False
+    "clamp_max", np.minimum, (lambda x, high: x <= high, lambda x, high: x > high), ("x", "high"),
+    check=lambda operands: _no_complex(operands),
 )
 
 

@@ -34,14 +34,14 @@ def finished(array, dtype=None, device=None, requires_grad=False, layout=None, p
     return result
 
 
-def numpy_dtype(dtype, default=None):
+def numpy_dtype(dtype, default=None, name="tensor"):
     """The NumPy dtype for a dtype argument."""
     if dtype is None:
         return (default or dtypes.get_default_dtype()).numpy
     if not isinstance(dtype, dtypes.dtype):
         if dtype in (builtins.float, builtins.int, builtins.bool, builtins.complex):
             return PYTHON_TYPES[dtype].numpy
-        raise TypeError(f"dtype must be a tensorgrad.dtype, not {type(dtype).__name__}")
+        raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return dtype.numpy
 
 
@@ -118,8 +118,7 @@ def _check_range(flat, dtype):
             raise RuntimeError(f"value cannot be converted to type {_C_INTEGERS.get(dtype.name, dtype.name)} without overflow")
 
 
-_C_INTEGERS = {"uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
-               "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t"}  # fmt: skip
+_C_INTEGERS = {"int32": "int"}  # fmt: skip
 
 
 def shape_of(data):
@@ -131,6 +130,8 @@ def shape_of(data):
         if isinstance(data, ndarray):
             return (*shape, *data.shape)
         if isinstance(data, (str, bytes)):
+            if shape:
+                raise ValueError("too many dimensions 'str'")
             raise TypeError("new(): invalid data type 'str'")
         try:
             n = len(data)
@@ -188,7 +189,7 @@ def infer_dtype(flat):
         return dtypes.default_complex()
     floats = [k for k in kinds if issubclass(k, (builtins.float, np.floating))]
     if floats:
-        return dtypes.float64 if floats == [np.float64] and len(kinds) == 1 else dtypes.get_default_dtype()
+        return dtypes.float64 if np.float64 in floats else dtypes.get_default_dtype()
     return dtypes.bool_ if all(issubclass(k, (builtins.bool, np.bool_)) for k in kinds) else dtypes.int64
 
 
@@ -231,7 +232,7 @@ def from_numpy(ndarray_):
     tensor([5., 0.], dtype=tensorgrad.float64)
     """
     if not isinstance(ndarray_, ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray_).__name__})")
+        raise TypeError(f"expected np.ndarray (got {fitting.kind_name(ndarray_)})")
     array = checked_array(ndarray_)
     if any(s < 0 for s in array.strides):
         raise ValueError(
@@ -340,7 +341,7 @@ def _filled(name, make, doc):
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if not size:
             raise TypeError(f"{name}() received an invalid combination of arguments - got (), but expected a size")
-        array = make(_shape(size, name), numpy_dtype(dtype))
+        array = make(_shape(size, name), numpy_dtype(dtype, None, name))
         if out is not None:
             return fitting.store(out, wrap(array.astype(out._spec.dtype.numpy, copy=False)))
         result = finished(array, None, device, requires_grad, layout, pin_memory, names)

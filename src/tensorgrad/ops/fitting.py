@@ -125,6 +125,8 @@ def sizes_of(sizes, name):
         if isinstance(size, Tensor) and size._spec.size == 1 and size._spec.dtype.category == dtypes.INTEGER:
             size = size.item()
         if isinstance(size, (bool, float)) or not hasattr(size, "__index__"):
+            if len(sizes) == 1 and not position:
+                raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
             raise TypeError(
                 f"{name}(): argument 'size' must be tuple of ints, but found element of type "
                 f"{type(size).__name__} at pos {position}"
@@ -139,8 +141,14 @@ def sizes_of(sizes, name):
 def must_be_tensor(function, value, argument="input", position=1):
     """The TypeError for an argument that is no tensor."""
     return TypeError(
-        f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {type(value).__name__}"
+        f"{function}(): argument '{argument}' (position {position}) must be Tensor, not {kind_name(value)}"
     )
+
+
+def kind_name(value):
+    """The name of a value's type as PyTorch's errors spell it: NumPy's with their module."""
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 def check_tensor(function, value, argument="input", position=1):

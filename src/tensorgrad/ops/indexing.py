@@ -285,7 +285,7 @@ def setitem(self, index, value):
     """
     if not isinstance(value, fitting.Tensor):
         if not fitting.is_number(value):
-            raise TypeError(f"can't assign a {type(value).__name__} to a {self.type()}")
+            raise TypeError(f"can't assign a {fitting.kind_name(value)} to a {self.type()}")
     if not self._spec.shape and index not in ((), None, Ellipsis) and not _mask_like(index):
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
@@ -307,6 +307,11 @@ def _trim(value, shape):
     extra = len(value.shape) - len(shape)
     if extra > 0 and all(n == 1 for n in value.shape[:extra]):
         return value.reshape(tuple(value.shape)[extra:])
+    if extra > 0:
+        raise RuntimeError(
+            f"expand({value.type()}{{{list(value.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({len(value.shape)})"
+        )
     return value
 
 

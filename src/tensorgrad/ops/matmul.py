@@ -162,7 +162,7 @@ def matmul(input, other, *, out=None):
         return mv(input, other)
     if n == 1 and m == 2:
         if input.shape[0] != other.shape[0]:
-            raise RuntimeError(f"size mismatch, got input ({other.shape[1]}), mat ({other.shape[1]}x{other.shape[0]}), vec ({input.shape[0]})")
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied (1x{input.shape[0]} and {_x(other)})")
         return _mm(input.unsqueeze(0), other).squeeze(0)
     if n == 1:
         return matmul(input.unsqueeze(0), other).squeeze(-2)
@@ -355,9 +355,11 @@ def _spelled(equation, operands):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
     if len(terms) > len(operands):
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
-    for c in (left + output).replace("...", "").replace(",", ""):
-        if not c.isalpha():
-            raise RuntimeError(f"einsum(): invalid subscript given at index 0 in the equation string, subscripts must be in [a-zA-Z], got '{c}'")
+    for place, c in enumerate(equation):
+        if not c.isalpha() and c not in " ,.->":
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {place} in the equation string, subscripts must be in [a-zA-Z]"
+            )
     free = [c for c in "ZYXWVUTSRQPONMLKJIHGFEDCBAzyxwvutsrqponmlkjihgfedcba" if c not in text]
     widest = 0
     for term, x in zip(terms, operands, strict=True):

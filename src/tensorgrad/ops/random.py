@@ -1,13 +1,4 @@
-"""Random tensors: PyTorch's numbers for PyTorch's seeds. The generators are in tensorgrad/random.py.
-
-All draws go through `_draw`, so that a transform can decide them: vmap makes different numbers for each example, or
-the same, or refuses. It appends to `interceptors` a function (primitive, inputs, params, inplace) -> Tensor, or None to
-leave the draw alone. Draws from transformed tensors (`bernoulli(p)`, `x.normal_()`) reach the transform by its payload
-too; draws without inputs reach it only here. Those are `rand` and its like, whose primitive is `_fresh` with params
-(generator, distribution, shape, dtype, numbers), and `randperm`: `_permutation` with (generator, count, dtype).
-
-A fill draws in the order of memory, not of indices, as PyTorch does: `x.t().uniform_()` is `x.uniform_().t()`.
-"""
+"""Random tensors: PyTorch's numbers for PyTorch's seeds. The generators are in tensorgrad/random.py."""
 
 import operator
 
@@ -17,121 +8,9 @@ from tensorgrad import dtypes
 from tensorgrad import random as source
 from tensorgrad.autograd import modes
 from tensorgrad.ops import creation, fitting
-from tensorgrad.ops.both import xp
-from tensorgrad.ops.primitive import Primitive
+from tensorgrad.ops import random_primitives as primitives
 
 ndarray = np.ndarray
-interceptors = []  # innermost last
-
-
-def _draw(primitive, inputs, params, inplace=False):
-    """Every random number comes through here: apply a random primitive, unless an interceptor takes it."""
-    for interceptor in reversed(interceptors):
-        result = interceptor(primitive, inputs, params, inplace)
-        if result is not None:
-            return result
-    return primitive.inplace(inputs, params) if inplace else primitive.apply(inputs, params)
-
-
-# The primitives: numbers have no derivative, so the gradients are zero
-
-
-def _zero(g):
-    return xp.zeros_like(g)
-
-
-def _fresh_kernel(generator, distribution, shape, dtype, numbers):
-    return generator.draw(distribution, shape, dtype, *numbers)
-
-
-_fresh = Primitive("random", _fresh_kernel, arity=0)
-_permutation = Primitive("randperm", lambda generator, count, dtype: generator.draw("randperm", count, dtype), arity=0)
-
-
-def _by_memory(array):
-    """The array with its dimensions in the order they have in memory, and that order."""
-    order = range(array.ndim)
-    if array.flags.c_contiguous:
-        return array, order
-    order = sorted(order, key=lambda dim: -array.strides[dim])
-    return array.transpose(order), order
-
-
-def _filling(name, distribution, node):
-    """The primitive that fills a tensor with numbers of a distribution; `_inplace` makes the method of it."""
-
-    def kernel(x, generator, numbers, inplace=False):
-        x = x if inplace else np.empty_like(x)
-        place, _ = _by_memory(x)
-        if distribution == "normal":
-            numbers = (*numbers, x.flags.c_contiguous)
-        place[...] = generator.draw(distribution, place.shape, x.dtype, *numbers)
-        return x
-
-    return Primitive(name, kernel, mutates=True, node=node, rules={"x": _zero})
-
-
-_uniform = _filling("uniform_", "uniform", "UniformBackward0")
-_normal = _filling("normal_", "normal", "NormalBackward0")
-_integers_between = _filling("random_from_to", "randint", "RandomBackward0")
-_integers_below = _integers_between.variant("random_to", "RandomBackward1")
-_integers = _filling("random_", "random", "RandomBackward2")
-_bernoulli_number = _filling("bernoulli_", "bernoulli", "BernoulliBackward2")
-_exponential = _filling("exponential_", "exponential", "ExponentialBackward0")
-_cauchy = _filling("cauchy_", "cauchy", "CauchyBackward0")
-_log_normal = _filling("log_normal_", "log_normal", "LogNormalBackward0")
-_geometric = _filling("geometric_", "geometric", "GeometricBackward0")
-
-
-def _bernoulli_tensor_kernel(x, p, generator, inplace=False):
-    x = x if inplace else np.empty_like(x)
-    place, order = _by_memory(x)
-    place[...] = generator.draw("bernoulli", place.shape, x.dtype, np.broadcast_to(p, x.shape).transpose(tuple(order)))
-    return x
-
-
-_bernoulli_tensor = Primitive(
-    "bernoulli_tensor_", _bernoulli_tensor_kernel, arity=2, mutates=True, node="BernoulliBackward1", fit=True,
-    params=("generator",), rules={"x": _zero, "p": _zero},
-)  # fmt: skip
-_bernoulli = Primitive(
-    "bernoulli", lambda x, generator: generator.draw("bernoulli", x.shape, x.dtype, x), rules={"x": _zero}
-)
-_normal_mean = Primitive(
-    "normal_mean", lambda x, std, generator: generator.draw("normal_around", x, std),
-    node="NormalBackward1", rules={"x": _zero},
-)  # fmt: skip
-_normal_std = Primitive(
-    "normal_std", lambda x, mean, generator: generator.draw("normal_around", mean, x),
-    node="NormalBackward2", rules={"x": _zero},
-)  # fmt: skip
-_normal_both = Primitive(
-    "normal_mean_std", lambda a, b, generator: generator.draw("normal_around", a, b), arity=2, fit=True,
-    node="NormalBackward3", rules={"a": _zero, "b": _zero},
-)  # fmt: skip
-_poisson = Primitive("poisson", lambda x, generator: generator.draw("poisson", x), rules={"x": _zero})
-_multinomial = Primitive(
-    "multinomial", lambda x, samples, replacement, generator: generator.draw("multinomial", x, samples, replacement)
-)
-
-
-def _no_derivative(name):
-    def rule(g):
-        raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
-    return rule
-
-
-_binomial = Primitive(
-    "binomial", lambda a, b, generator: generator.draw("binomial", a, b), arity=2, node="NotImplemented",
-    rules={"a": _no_derivative("binomial"), "b": _no_derivative("binomial")},
-)  # fmt: skip
-_bernoulli_like = Primitive(
-    "bernoulli_like", lambda x, p, generator: generator.draw("bernoulli", x.shape, x.dtype, p), node="NotImplemented",
-    rules={"x": _no_derivative("bernoulli")},
-)  # fmt: skip
-
-FILLS = {"uniform": _uniform, "normal": _normal, "randint": _integers_between}  # that `out=` is filled with
 
 # Arguments
 
@@ -182,7 +61,7 @@ def _no_such_call(name, args, kwargs, *forms):
 # New tensors
 
 
-def _new(name, draw, fill, out, dtype, default, options):
+def _new(name, shape, draw, fill, out, dtype, default, options):
     """A new tensor from `draw(NumPy dtype)`, or `fill(out)`; the options are those of `creation.finished`."""
     requires_grad = options[1]
     if out is None:
@@ -190,20 +69,28 @@ def _new(name, draw, fill, out, dtype, default, options):
         if type(result._array) is ndarray:
             return creation.finished(result._array, None, *options)
         return result.requires_grad_() if requires_grad else result
-    if not isinstance(out, fitting.Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if dtype is not None:
+    if dtype is not None and isinstance(out, fitting.Tensor):
         dtype = dtypes.of_numpy(creation.numpy_dtype(dtype))
         if dtype is not out._spec.dtype:
             raise RuntimeError(f"dtype {dtype.title} does not match dtype of out parameter ({out._spec.dtype.title})")
-    if modes.is_grad_enabled() and out._node is not None:
+    _write(f"aten::{name}", out, (), shape, fill)
+    return out.requires_grad_() if requires_grad else out
+
+
+def _write(name, out, operands, shape, fill):
+    """Give `out` a shape and let `fill` write into it: PyTorch draws in the dtype and the memory order of `out`."""
+    if not isinstance(out, fitting.Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if modes.is_grad_enabled() and any(tensor._node is not None for tensor in (out, *operands)):
         raise RuntimeError(
-            f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
     with modes.no_grad():
+        if out._spec.shape != shape:
+            out.resize_(shape)
         fill(out)
-    return out.requires_grad_() if requires_grad else out
+    return out
 
 
 def _made(name, distribution, shape, numbers, generator, out, dtype, default, options):
@@ -211,14 +98,12 @@ def _made(name, distribution, shape, numbers, generator, out, dtype, default, op
     generator = _generator(name, generator)
 
     def draw(array_dtype):
-        return _draw(_fresh, (), (generator, distribution, shape, array_dtype, numbers))
+        return primitives.draw(primitives.fresh, (), (generator, distribution, shape, array_dtype, numbers))
 
     def fill(out):
-        if out._spec.shape != shape:
-            out.resize_(shape)
-        _draw(FILLS[distribution], (out,), (generator, numbers), inplace=True)
+        primitives.draw(primitives.FILLS[distribution], (out,), (generator, numbers), inplace=True)
 
-    return _new(name, draw, fill, out, dtype, default, options)
+    return _new(name, shape, draw, fill, out, dtype, default, options)
 
 
 def _sized(name, size, more):
@@ -265,10 +150,9 @@ def _range(name, args, low, high):
         low = args[0]
     elif args:
         high = args[0]
-    if high is None:
-        return None
-    position = 2 if low is not None else 1
-    return (0 if low is None else _int(name, "low", 1, low)), _int(name, "high", position, high)
+    if low is None:
+        return None if high is None else (0, _int(name, "high", 1 if name == "randint" else 2, high))
+    return (operator.index(low), operator.index(high)) if _is_int(low) and _is_int(high) else None
 
 
 def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -285,7 +169,8 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
             raise TypeError(f"randint(): argument 'size' (position 2) must be tuple of ints, not {type(size).__name__}")
     limits = _range("randint", args, low, high) if isinstance(size, (tuple, list)) else None
     if limits is None:
-        named = {key: value for key, value in (("low", low), ("high", high)) if value is not None}
+        named = {"low": low, "high": high, "size": size if len(given) < 2 else None}
+        named = {key: value for key, value in named.items() if value is not None}
         raise _no_such_call(
             "randint", given, named, "int high, tuple of ints size", "int low, int high, tuple of ints size"
         )
@@ -302,18 +187,17 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     tensor([4, 0, 1, 3, 2])
     """
     generator, n = _generator("randperm", generator), _int("randperm", "n", 1, n)
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
 
     def draw(array_dtype):
-        return _draw(_permutation, (), (generator, n, array_dtype))
+        return primitives.draw(primitives.permutation, (), (generator, n, array_dtype))
 
     def fill(out):
-        result = draw(out._spec.dtype.numpy)
-        if out._spec.shape != (n,):
-            out.resize_((n,))
-        out.copy_(result)
+        out.copy_(draw(out._spec.dtype.numpy))
 
     options = device, requires_grad, layout, pin_memory, None
-    return _new("randperm", draw, fill, out, dtype, dtypes.int64, options)
+    return _new("randperm", (n,), draw, fill, out, dtype, dtypes.int64, options)
 
 
 def _like(name, input, fill, numbers, generator, requires_grad, **options):
@@ -321,7 +205,7 @@ def _like(name, input, fill, numbers, generator, requires_grad, **options):
     generator = _generator(name, generator)
     fitting.check_tensor(name, input)
     result = creation.empty_like(input, **options)
-    _draw(fill, (result,), (generator, numbers), inplace=True)
+    primitives.draw(fill, (result,), (generator, numbers), inplace=True)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -332,8 +216,8 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, re
     >>> _ = torch.manual_seed(0); torch.rand_like(torch.zeros(2))
     tensor([0.4963, 0.7682])
     """
-    return _like("rand_like", input, _uniform, (), generator, requires_grad, dtype=dtype, layout=layout, device=device,
-                 memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
+    return _like("rand_like", input, primitives.uniform, (), generator, requires_grad, dtype=dtype, layout=layout,
+                 device=device, memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
 
 
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
@@ -343,7 +227,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     >>> _ = torch.manual_seed(0); torch.randn_like(torch.zeros(2))
     tensor([ 1.5410, -0.2934])
     """
-    return _like("randn_like", input, _normal, (0.0, 1.0), generator, requires_grad, dtype=dtype, layout=layout,
+    return _like("randn_like", input, primitives.normal, (0.0, 1.0), generator, requires_grad, dtype=dtype, layout=layout,
                  device=device, memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
 
 
@@ -360,18 +244,11 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
         raise _no_such_call(
             "randint_like", (input, *args), {}, "Tensor input, int high", "Tensor input, int low, int high"
         )
-    return _like("randint_like", input, _integers_between, limits, generator, requires_grad, dtype=dtype, layout=layout,
-                 device=device, memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
+    return _like("randint_like", input, primitives.integers_between, limits, generator, requires_grad, dtype=dtype,
+                 layout=layout, device=device, memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
 
 
 # Numbers that depend on tensors
-
-
-def _result(name, primitive, inputs, params, out):
-    """Apply a random primitive to tensors, into `out` if there is one."""
-    if out is None:
-        return _draw(primitive, inputs, params)
-    return fitting.write_out(out, name, inputs, lambda: _draw(primitive, inputs, params))
 
 
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -395,11 +272,30 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if not any(tensors) or not all(t or n for t, n in zip(tensors, numbers, strict=True)):
         raise _no_such_call("normal", (mean, std), {}, *_NORMAL_FORMS)
     generator = _generator("normal", generator)
+    if out is not None:
+        return _normal_into(out, mean, std, generator)
     if all(tensors):
-        return _result("normal", _normal_both, (mean, std), (generator,), out)
+        return primitives.draw(primitives.normal_both, (mean, std), (generator,))
     if tensors[0]:
-        return _result("normal", _normal_mean, (mean,), (std, generator), out)
-    return _result("normal", _normal_std, (std,), (mean, generator), out)
+        return primitives.draw(primitives.normal_mean, (mean,), (std, generator))
+    return primitives.draw(primitives.normal_std, (std,), (mean, generator))
+
+
+def _normal_into(out, mean, std, generator):
+    """`normal` of at least one tensor with `out=`: drawn in the dtype of `out`, which may be larger than one tensor."""
+    operands = [x for x in (mean, std) if isinstance(x, fitting.Tensor)]
+    sized = operands if len(operands) == 2 or not isinstance(out, fitting.Tensor) else [*operands, out]
+    if broken := fitting.broadcast_error(sized):
+        raise broken
+    deviation = 1.0 if std is operands[-1] else std
+
+    def fill(out):
+        primitives.draw(primitives.normal, (out,), (generator, (0.0, deviation)), inplace=True)
+        if std is operands[-1]:
+            out.mul_(std)
+        out.add_(mean)
+
+    return _write("normal", out, operands, fitting.broadcast_shapes(*(x.shape for x in sized)), fill)
 
 
 _NORMAL_FORMS = (
@@ -418,12 +314,18 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     """
     fitting.check_tensor("bernoulli", input)
     generator = _generator("bernoulli", generator)
+    if p is None and out is None:
+        return primitives.draw(primitives.bernoulli, (input,), (generator,))
     if p is None:
-        return _result("bernoulli", _bernoulli, (input,), (generator,), out)
-    if not fitting.is_number(p):
-        raise _no_such_call("bernoulli", (input, p), {}, "Tensor input, *, Generator generator, Tensor out",
+        return _write(
+            "bernoulli", out, (input,), input._spec.shape,
+            lambda out: primitives.draw(primitives.bernoulli_tensor, (out, input), (generator,), inplace=True),
+        )  # fmt: skip
+    if not fitting.is_number(p) or out is not None:
+        named = {} if out is None else {"out": out}
+        raise _no_such_call("bernoulli", (input, p), named, "Tensor input, *, Generator generator, Tensor out",
                             "Tensor input, float p, *, Generator generator")  # fmt: skip
-    return _result("bernoulli", _bernoulli_like, (input,), (p, generator), out)
+    return primitives.draw(primitives.bernoulli_like, (input,), (p, generator))
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
@@ -435,9 +337,10 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     fitting.check_tensor("multinomial", input)
     num_samples = _int("multinomial", "num_samples", 2, num_samples)
     generator = _generator("multinomial", generator)
-    if out is not None and isinstance(out, fitting.Tensor) and out._spec.dtype is not dtypes.int64:
+    if isinstance(out, fitting.Tensor) and out._spec.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out._spec.dtype.title}")
-    return _result("multinomial", _multinomial, (input,), (num_samples, replacement, generator), out)
+    result = primitives.draw(primitives.multinomial, (input,), (num_samples, replacement, generator))
+    return result if out is None else _write("multinomial", out, (), result._spec.shape, lambda out: out.copy_(result))
 
 
 def poisson(input, generator=None):
@@ -447,7 +350,7 @@ def poisson(input, generator=None):
     tensor([ 0.,  6., 37.])
     """
     fitting.check_tensor("poisson", input)
-    return _draw(_poisson, (input,), (_generator("poisson", generator),))
+    return primitives.draw(primitives.poisson, (input,), (_generator("poisson", generator),))
 
 
 def binomial(count, prob, generator=None):
@@ -458,14 +361,14 @@ def binomial(count, prob, generator=None):
     """
     fitting.check_tensor("binomial", count, "count")
     fitting.check_tensor("binomial", prob, "prob", 2)
-    return _draw(_binomial, (count, prob), (_generator("binomial", generator),))
+    return primitives.draw(primitives.binomial, (count, prob), (_generator("binomial", generator),))
 
 
 # Filling in place
 
 
 def _fill(name, fill, target, numbers, generator):
-    return _draw(fill, (target,), (_generator(name, generator), numbers), inplace=True)
+    return primitives.draw(fill, (target,), (_generator(name, generator), numbers), inplace=True)
 
 
 class RandomMixin:
@@ -484,7 +387,7 @@ class RandomMixin:
         # `from` cannot be the name of a parameter in Python.
         low, high = _two("uniform_", args, named, ("from", "to"), (0.0, 1.0))
         limits = _float("uniform_", "from", 1, low), _float("uniform_", "to", 2, high)
-        return _fill("uniform_", _uniform, self, limits, generator)
+        return _fill("uniform_", primitives.uniform, self, limits, generator)
 
     def normal_(self, mean=0.0, std=1.0, *, generator=None):
         """Fill with normal numbers.
@@ -493,7 +396,7 @@ class RandomMixin:
         tensor([ 1.5410, -0.2934, -2.1788])
         """
         numbers = _float("normal_", "mean", 1, mean), _float("normal_", "std", 2, std)
-        return _fill("normal_", _normal, self, numbers, generator)
+        return _fill("normal_", primitives.normal, self, numbers, generator)
 
     def random_(self, *args, generator=None, **named):
         """Fill with integers: below `to`, from `from` to below `to`, or all that the dtype counts without a gap.
@@ -511,11 +414,11 @@ class RandomMixin:
         if (given and not _is_int(given[0])) or not (high is None or _is_int(high)):
             raise _no_such_call("random_", args, named, "*, Generator generator", "int from, int to", "int to")
         if not given:
-            return _fill("random_", _integers, self, (), generator)
+            return _fill("random_", primitives.integers, self, (), generator)
         high = None if high is None else operator.index(high)
         if low is None:
-            return _fill("random_", _integers_below, self, (0, high), generator)
-        return _fill("random_", _integers_between, self, (operator.index(low), high), generator)
+            return _fill("random_", primitives.integers_below, self, (0, high), generator)
+        return _fill("random_", primitives.integers_between, self, (operator.index(low), high), generator)
 
     def bernoulli_(self, p=0.5, *, generator=None):
         """Fill with ones (with probability p, a number or a tensor) and zeros.
@@ -525,12 +428,13 @@ class RandomMixin:
         """
         if isinstance(p, fitting.Tensor):
             p.detach().expand(self._spec.shape)  # raises the error of a shape that does not fit
-            return _draw(_bernoulli_tensor, (self, p), (_generator("bernoulli_", generator),), inplace=True)
+            generator = _generator("bernoulli_", generator)
+            return primitives.draw(primitives.bernoulli_tensor, (self, p), (generator,), inplace=True)
         if not fitting.is_number(p) or isinstance(p, complex):
             raise _no_such_call(
                 "bernoulli_", (p,), {}, "Tensor p, *, Generator generator", "float p = 0.5, *, Generator generator"
             )
-        return _fill("bernoulli_", _bernoulli_number, self, (p,), generator)
+        return _fill("bernoulli_", primitives.bernoulli_number, self, (p,), generator)
 
     def exponential_(self, lambd=1.0, *, generator=None):
         """Fill with waiting times at a rate.
@@ -538,7 +442,8 @@ class RandomMixin:
         >>> _ = torch.manual_seed(0); torch.zeros(2).exponential_()
         tensor([3.5083, 1.2304])
         """
-        return _fill("exponential_", _exponential, self, (_float("exponential_", "lambd", 1, lambd),), generator)
+        numbers = (_float("exponential_", "lambd", 1, lambd),)
+        return _fill("exponential_", primitives.exponential, self, numbers, generator)
 
     def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
         """Fill with Cauchy numbers.
@@ -547,7 +452,7 @@ class RandomMixin:
         tensor([10.5977,  0.7648])
         """
         numbers = _float("cauchy_", "median", 1, median), _float("cauchy_", "sigma", 2, sigma)
-        return _fill("cauchy_", _cauchy, self, numbers, generator)
+        return _fill("cauchy_", primitives.cauchy, self, numbers, generator)
 
     def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
         """Fill with exponentials of normal numbers.
@@ -556,7 +461,7 @@ class RandomMixin:
         tensor([59.2634,  1.5116])
         """
         numbers = _float("log_normal_", "mean", 1, mean), _float("log_normal_", "std", 2, std)
-        return _fill("log_normal_", _log_normal, self, numbers, generator)
+        return _fill("log_normal_", primitives.log_normal, self, numbers, generator)
 
     def geometric_(self, p, *, generator=None):
         """Fill with the number of trials up to the first success, each of probability p.
@@ -564,7 +469,7 @@ class RandomMixin:
         >>> _ = torch.manual_seed(0); torch.zeros(5).geometric_(0.5)
         tensor([1., 1., 2., 1., 1.])
         """
-        return _fill("geometric_", _geometric, self, (_float("geometric_", "p", 1, p),), generator)
+        return _fill("geometric_", primitives.geometric, self, (_float("geometric_", "p", 1, p),), generator)
 
 
 def _two(name, args, named, names, defaults):

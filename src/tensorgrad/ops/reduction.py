@@ -338,6 +338,11 @@ min.__doc__ = """The smallest element; along a dimension, with its index; of two
 def _amaxmin(primitive, name):
     def function(input, dim=(), keepdim=False, *, out=None):
         dims = _reduced(input, dim, name)
+        if dim == () and not input._spec.size:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                "'dim' argument."
+            )
         for d in dims:
             if not input.shape[d]:
                 raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
@@ -465,7 +470,7 @@ def _deviation(primitive, name):
         correction = (1 if unbiased in (None, True) else 0) if correction is None else correction
         dims = _reduced(input, dim, name)
         if input._spec.dtype.category < FLOAT:
-            raise RuntimeError(f"{name} only support floating point and complex dtypes")
+            raise RuntimeError("std and var only support floating point and complex dtypes")
         if out is not None:
             return fitting.write_out(out, name, (input,), lambda: primitive(input, dims, correction, keepdim))
         return primitive(input, dims, correction, keepdim)

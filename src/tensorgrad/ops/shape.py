@@ -298,8 +298,7 @@ def expand(input, *sizes):
         if n == -1:
             if have is None:
                 raise RuntimeError(
-                    f"expand({input.type()}{{{list(shape)}}}, size={list(sizes)}): the expanded size of the tensor (-1) "
-                    f"isn't allowed in a leading, non-existing dimension {position}"
+                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {position}"
                 )
             n = have
         elif have is not None and have != 1 and have != n:
