@@ -49,7 +49,7 @@ def _unless_zero(x, y, logarithm):
     return product
 
 
-@elementwise
+@elementwise(half_as_is=True)  # as PyTorch, which rounds each of the three steps
 def logit(x, eps=None):
     """log(x / (1 - x)), the inverse of expit; with eps >= 0, x is first brought into [eps, 1 - eps].
 
@@ -149,6 +149,6 @@ def _complex_logaddexp(x, y):
     smaller = np.where(x.real < y.real, x, y)
     result = larger + _complex_log1p(np.exp(smaller - larger))
     infinite = np.isinf(larger.real) & (larger.real == smaller.real)
-    result[infinite] = np.where(larger.real > 0, np.log(np.exp(larger) + np.exp(smaller)), larger)[infinite]
+    result[infinite] = np.where(larger.real > 0, np.log(np.exp(larger) + np.exp(smaller)), smaller)[infinite]
     result[np.isnan(x.real) | np.isnan(y.real)] = complex(math.nan, math.nan)
     return result

@@ -17,12 +17,12 @@ FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
 
-def elementwise(kernel=None, *, few=None, wide=False, complex_too=False):
+def elementwise(kernel=None, *, few=None, wide=False, half_as_is=False, complex_too=False):
     """Make a function of arrays from a kernel that sees one flat block of float32 or float64 numbers of each argument.
 
     The arguments have one floating-point dtype and shapes that broadcast. Half types are computed in float32 and
-    rounded; with `wide`, all is computed in float64. `few` is the same function of one Python float. Keywords are the
-    kernel's own, but for `out`, an array for the result.
+    rounded, unless `half_as_is`; with `wide`, all is computed in float64. `few` is the same function of one Python
+    float. Keywords are the kernel's own, but for `out`, an array for the result.
 
     >>> import numpy as np
     >>> halve = elementwise(lambda x: x / 2)
@@ -30,7 +30,7 @@ def elementwise(kernel=None, *, few=None, wide=False, complex_too=False):
     array([[0.5, 1. ]], dtype=float16)
     """
     if kernel is None:
-        return functools.partial(elementwise, few=few, wide=wide, complex_too=complex_too)
+        return functools.partial(elementwise, few=few, wide=wide, half_as_is=half_as_is, complex_too=complex_too)
 
     @functools.wraps(kernel)
     @np.errstate(all="ignore")
@@ -40,7 +40,7 @@ def elementwise(kernel=None, *, few=None, wide=False, complex_too=False):
         working = FLOAT64 if wide else dtype
         if dtype is not FLOAT32 and dtype is not FLOAT64:
             if dtype.itemsize == 2 and (dtype.kind == "f" or dtype.name == "bfloat16"):
-                working = FLOAT64 if wide else FLOAT32
+                working = FLOAT64 if wide else dtype if half_as_is else FLOAT32
             elif dtype not in (FLOAT32, FLOAT64) and not (complex_too and dtype.kind == "c"):
                 raise TypeError(f"{kernel.__name__} takes floating-point arrays, not {dtype}")
         if few is not None and size <= FEW:
@@ -86,6 +86,8 @@ def _flatten(arrays):
     if len(arrays) == 1 and first.flags.c_contiguous:
         return (first.reshape(-1),), first.shape, False
     if len(arrays) > 1:
+        if any(array.dtype != first.dtype for array in arrays):
+            raise TypeError(f"expected arrays of one dtype, not {', '.join(str(array.dtype) for array in arrays)}")
         shape = np.broadcast_shapes(*[array.shape for array in arrays])
         if any(array.shape != shape or array.strides != first.strides for array in arrays):
             size = math.prod(shape)

@@ -56,11 +56,15 @@ def _incomplete(a, x, lower):
 
 
 def _inside(a, x, lower):
-    uniform = (a >= 20) & (x > 0.5 * a) & (x < 1.5 * a)
-    method = np.where(uniform, 0, np.where((x >= a) & (x >= 1.5), 1, np.where((a < 1) & (x < 1.5) & (not lower), 3, 2)))
-    upper = functools.partial(_uniform, lower=lower), _fraction, lambda a, x: 1 - _series(a, x), _small
-    lower_ = functools.partial(_uniform, lower=lower), lambda a, x: 1 - _fraction(a, x), _series, None
-    return by_range(method, (1, 2, 3), lower_ if lower else upper, a, x)
+    method = np.where(x < np.maximum(a, 1.5), 1, 2)
+    method[(a >= 20) & (x > 0.5 * a) & (x < 1.5 * a)] = 0
+    uniform = functools.partial(_uniform, lower=lower)
+    if lower:
+        ways = uniform, _series, lambda a, x: 1 - _fraction(a, x)
+    else:
+        method[(a < 1) & (x < 1.5)] = 3
+        ways = uniform, lambda a, x: 1 - _series(a, x), _fraction, _small
+    return np.clip(by_range(method, range(1, len(ways)), ways, a, x), 0, 1)
 
 
 def _front(a, x):
@@ -126,8 +130,7 @@ def _fraction(a, x):
     """gammaincc as Legendre's continued fraction, summed as the series of the differences of its convergents."""
     b = x + 1 - a
     inverse = 1 / b
-    term = a * inverse
-    return _add_convergents(a, b, np.ones_like(x), inverse, term, term) * _front(a, x)
+    return _add_convergents(a, b, np.ones_like(x), inverse, inverse, inverse) * _front(a, x) * a
 
 
 def _add_convergents(a, b, index, inverse, term, total):
