@@ -25,8 +25,13 @@ TOLERANCE = {"float16": 1e-3, "bfloat16": 1e-2, "float32": 2e-5, "complex64": 2e
 
 
 def spoken(value):
-    """Text as PyTorch would write it: its name before dtypes and types, and no addresses."""
-    return re.sub(r"0x[0-9a-f]+", "0x", re.sub(r"\btensorgrad\.", "torch.", str(value)))
+    """Text as PyTorch would write it: its name before dtypes and types, no addresses.
+
+    A longer name may push the last part of a tensor's text to a line of its own: that line break goes.
+    """
+    text = re.sub(r"\btensorgrad\.", "torch.", str(value))
+    text = re.sub(r",\n +(?=dtype|grad_fn|requires_grad)", ", ", text)
+    return re.sub(r"0x[0-9a-f]+", "0x", text)
 
 
 def run(path, torch):
