@@ -62,6 +62,8 @@ class Generator:
         >>> torch.Generator().manual_seed(3).initial_seed()
         3
         """
+        if isinstance(seed, fitting.Tensor):
+            raise RuntimeError("manual_seed expected a long, but got Tensor")
         self.draw("seed", seed)
         return self
 

@@ -362,10 +362,12 @@ class Stream(Integers):
             return np.empty(shape, np.int64)
         if replacement and samples > 1:
             return np.stack([self._choices(row, samples) for row in rows]).reshape(shape)
+        if rows.strides[0] < rows.strides[1]:  # columns lie together: drawn in the order of memory
+            waits = self.exponential(rows.shape[::-1], rows.dtype).T
+        else:
+            waits = self.exponential(rows.shape, rows.dtype)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            scores = (rows / self.exponential(rows.shape, rows.dtype)).astype(
-                np.float32 if is_half(rows.dtype) else rows.dtype
-            )
+            scores = (rows / waits).astype(np.float32 if is_half(rows.dtype) else rows.dtype)
         if samples == 1:
             return scores.argmax(-1).reshape(shape)
         return np.argsort(-scores, axis=-1, kind="stable")[:, :samples].reshape(shape)

@@ -227,8 +227,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
     >>> _ = torch.manual_seed(0); torch.randn_like(torch.zeros(2))
     tensor([ 1.5410, -0.2934])
     """
-    return _like("randn_like", input, primitives.normal, (0.0, 1.0), generator, requires_grad, dtype=dtype, layout=layout,
-                 device=device, memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
+    return _like("randn_like", input, primitives.normal, (0.0, 1.0), generator, requires_grad, dtype=dtype,
+                 layout=layout, device=device, memory_format=memory_format, pin_memory=pin_memory)  # fmt: skip
 
 
 def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, layout=None, device=None,
