@@ -14,20 +14,80 @@ import warnings as _warnings
 
 from tensorgrad import dtypes as _dtypes
 from tensorgrad.autograd.modes import (
-    enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
 )  # fmt: skip
 from tensorgrad.dtypes import (
-    bfloat16, can_cast, cdouble, cfloat, channels_last, channels_last_3d, complex64, complex128, contiguous_format, device,
-    double, dtype, finfo, float16, float32, float64, get_default_dtype, half, iinfo, int8, int16, int32, int64, layout, long,
-    memory_format, preserve_format, promote_types, result_type, set_default_dtype, short, strided, uint8, uint16, uint32,
+    bfloat16,
+    can_cast,
+    cdouble,
+    cfloat,
+    channels_last,
+    channels_last_3d,
+    complex64,
+    complex128,
+    contiguous_format,
+    device,
+    double,
+    dtype,
+    finfo,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    half,
+    iinfo,
+    int8,
+    int16,
+    int32,
+    int64,
+    layout,
+    long,
+    memory_format,
+    preserve_format,
+    promote_types,
+    result_type,
+    set_default_dtype,
+    short,
+    strided,
+    uint8,
+    uint16,
+    uint32,
     uint64,
 )  # fmt: skip
+from tensorgrad.ops import (
+    arithmetic,
+    comparison,
+    creation,
+    elementwise,
+    indexing,
+    losses,
+    reduction,
+    shape,
+)  # isort: skip
+from tensorgrad.ops import (
+    matmul as _matmul,
+)
+from tensorgrad.ops import (
+    random as _random,
+)
 from tensorgrad.ops.fitting import broadcast_shapes
 from tensorgrad.printing import get_printoptions, set_printoptions
-from tensorgrad.random import Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+from tensorgrad.random import (
+    Generator,
+    default_generator,
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 from tensorgrad.spec import Size
 from tensorgrad.tensor import Tensor
-from tensorgrad.ops import arithmetic, comparison, creation, elementwise, indexing, losses, matmul as _matmul, random as _random, reduction, shape  # isort: skip
 
 __version__ = "0.1.0"
 
@@ -42,7 +102,11 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tensorgrad\
 # Every public function of a family is public here under its own name.
 for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul, _random, reduction, shape):
     for _name, _value in vars(_module).items():
-        if not _name.startswith("_") and callable(_value) and getattr(_value, "__module__", "").startswith("tensorgrad.ops"):
+        if (
+            not _name.startswith("_")
+            and callable(_value)
+            and getattr(_value, "__module__", "").startswith("tensorgrad.ops")
+        ):
             if _name not in ("number", "xp", "tensors") and not isinstance(_value, type):
                 globals()[_name] = _value
 

@@ -148,7 +148,9 @@ def promote_types(type1, type2):
     if type1 is type2:
         return type1
     low, high = (type1, type2) if type1.category <= type2.category else (type2, type1)
-    if (type1 in _UNSIGNED_ONLY or type2 in _UNSIGNED_ONLY) and (BOOL in (type1.category, type2.category) or high.category > FLOAT):
+    if (type1 in _UNSIGNED_ONLY or type2 in _UNSIGNED_ONLY) and (
+        BOOL in (type1.category, type2.category) or high.category > FLOAT
+    ):
         raise RuntimeError(
             "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
             f"{type1.title} and {type2.title}"
@@ -323,9 +325,7 @@ class device:
             raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
         kind, _, number = type.partition(":")
         if kind not in cls.KINDS.split(", "):
-            raise RuntimeError(
-                f"Expected one of {cls.KINDS} device type at start of device string: {kind}"
-            )
+            raise RuntimeError(f"Expected one of {cls.KINDS} device type at start of device string: {kind}")
         if number and not number.isdigit():
             raise RuntimeError(f"Invalid device string: '{type}'")
         self = object.__new__(cls)
@@ -333,7 +333,9 @@ class device:
         return self
 
     def __repr__(self):
-        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        return (
+            f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+        )
 
     def __str__(self):
         return self.type if self.index is None else f"{self.type}:{self.index}"

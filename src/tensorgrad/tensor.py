@@ -11,8 +11,7 @@ import weakref
 import numpy as np
 
 from tensorgrad import dtypes, printing
-from tensorgrad.autograd import differentiate
-from tensorgrad.autograd import engine
+from tensorgrad.autograd import differentiate, engine
 from tensorgrad.autograd.graph import AccumulateGrad, Pick, RemovableHandle, extra_of
 from tensorgrad.autograd.modes import state
 from tensorgrad.autograd.views import BrokenView, share_detached
@@ -157,7 +156,11 @@ class LayoutMixin:
         >>> torch.arange(4)[2:].storage_offset()
         2
         """
-        return (self.data_ptr() - fitting.owner(self._array).ctypes.data) // self._spec.dtype.itemsize if self._spec.size else 0
+        return (
+            (self.data_ptr() - fitting.owner(self._array).ctypes.data) // self._spec.dtype.itemsize
+            if self._spec.size
+            else 0
+        )
 
     def data_ptr(self):
         """The address of the first element.
@@ -165,7 +168,11 @@ class LayoutMixin:
         >>> x = torch.ones(2); x.data_ptr() == x.view(1, 2).data_ptr()
         True
         """
-        return self._array.__array_interface__["data"][0] if self._spec.dtype is not dtypes.bfloat16 else self._array.ctypes.data
+        return (
+            self._array.__array_interface__["data"][0]
+            if self._spec.dtype is not dtypes.bfloat16
+            else self._array.ctypes.data
+        )
 
     def untyped_storage(self):
         """The memory that this tensor and its views share.
@@ -380,11 +387,15 @@ class AutogradMixin:
     def grad(self, value):
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value._spec.dtype is not self._spec.dtype:
-                given = {"Double": "double", "Float": "float", "Half": "c10::Half"}.get(value._spec.dtype.title, value._spec.dtype.title)
+                given = {"Double": "double", "Float": "float", "Half": "c10::Half"}.get(
+                    value._spec.dtype.title, value._spec.dtype.title
+                )
                 raise RuntimeError(
                     f"attempting to assign a gradient with dtype '{given}' to a tensor with grad_dtype "
                     f"'{self._spec.dtype.title}'. The gradient must match the tensor's grad_dtype."
@@ -585,7 +596,11 @@ class Tensor(
         dtypes.check_device(device)
         if len(data) == 1 and isinstance(data[0], Tensor):
             return data[0].detach() if cls is Tensor else data[0].detach().as_subclass(cls)
-        if len(data) == 1 and isinstance(data[0], (list, tuple)) and not isinstance(data[0], type(spec_of(np.empty(0)).shape)):
+        if (
+            len(data) == 1
+            and isinstance(data[0], (list, tuple))
+            and not isinstance(data[0], type(spec_of(np.empty(0)).shape))
+        ):
             from tensorgrad.ops.creation import tensor
 
             made = tensor(data[0], dtype=dtypes.get_default_dtype())
@@ -631,9 +646,7 @@ class Tensor(
     def __contains__(self, element):
         if isinstance(element, Tensor) or fitting.is_number(element):
             return bool((self == element).any().item())
-        raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __bool__(self):
         if self._spec.size != 1:

@@ -52,9 +52,7 @@ def roots_of(outputs, gradients, tensors, batched=False):
                 checked_gradient(output, gradient, position, batched)
             elif output._spec.size != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            raise RuntimeError(
-                f"element {position} of tensors does not require grad and does not have a grad_fn"
-            )
+            raise RuntimeError(f"element {position} of tensors does not require grad and does not have a grad_fn")
         gradient = checked_gradient(output, gradient, position, batched)
         roots.append((output._node, gradient if tensors else gradient._array))
     return roots
@@ -177,7 +175,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         if type(g) is not np.ndarray and not isinstance(g, Tensor):
             g = np.asarray(g)
         if type(g) is np.ndarray:
-            if not g.flags.owndata or not g.flags.writeable or any(g is h for _, h in zip(outputs, gradients, strict=False)):
+            if (
+                not g.flags.owndata
+                or not g.flags.writeable
+                or any(g is h for _, h in zip(outputs, gradients, strict=False))
+            ):
                 g = np.array(g)
             g = wrap(g)
         results.append(g)
@@ -206,5 +208,3 @@ def get_gradient_edge(tensor):
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     node = tensor.grad_fn if tensor.grad_fn is not None else tensor._node
     return GradientEdge(node, tensor.output_nr, tensor._node)
-
-

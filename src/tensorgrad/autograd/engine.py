@@ -63,7 +63,7 @@ def walk(task):
             gradients = after_node(task, node, g, gradients)
         edges = node.edges
         fresh = node.fresh or (fresh and node.passes)
-        for edge, gradient in zip(edges, gradients):  # noqa: B905 (the nodes see to it; `strict` costs)
+        for edge, gradient in zip(edges, gradients):
             if edge is None or gradient is None:
                 continue
             seq = edge.seq
@@ -123,7 +123,11 @@ def after_node(task, node, g, gradients):
     """The hooks that see a node's gradients."""
     for hook in tuple(node.extra.hooks.values()):
         gradients = after_hook(
-            task, hook, hook(wrapped(list(gradients)), wrapped(g)), list(gradients), "expected tuple, but hook returned '{}'"
+            task,
+            hook,
+            hook(wrapped(list(gradients)), wrapped(g)),
+            list(gradients),
+            "expected tuple, but hook returned '{}'",
         )
     return gradients
 
@@ -162,7 +166,9 @@ def replaced(task, hook, g, result):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     before = as_tensor(g)
     if result.shape != before.shape:
-        raise RuntimeError(f"hook '{name}' has changed the size of value: {list(before.shape)} became {list(result.shape)}")
+        raise RuntimeError(
+            f"hook '{name}' has changed the size of value: {list(before.shape)} became {list(result.shape)}"
+        )
     if result._spec.dtype is not before._spec.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of value (was {before.type()} got {result.type()})")
     return result if task.tensors else result._array
@@ -268,9 +274,7 @@ def watched(task, node, g, saved):
 
     trace = node.extra.trace if node.extra is not None else None
     if trace is None:
-        where = (
-            "No forward pass information available. Enable detect anomaly during forward pass for more information."
-        )
+        where = "No forward pass information available. Enable detect anomaly during forward pass for more information."
     else:
         where = f"Traceback of forward call that caused the error:\n{trace}"
     try:
@@ -295,8 +299,10 @@ def checked_gradient(output, gradient, position=0, batched=False):
             raise RuntimeError(
                 f"grad can be implicitly created only for real scalar outputs but got {torch_name(output._spec.dtype)}"
             )
-        return output.new_ones(output.shape) if type(output._array) is not ndarray else wrap(
-            np.ones(output._array.shape, output._array.dtype)
+        return (
+            output.new_ones(output.shape)
+            if type(output._array) is not ndarray
+            else wrap(np.ones(output._array.shape, output._array.dtype))
         )
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")

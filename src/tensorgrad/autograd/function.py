@@ -51,7 +51,6 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-
 class FunctionNode(FunctionCtx, Node):
     """The node of one application of a Function."""
 
@@ -228,7 +227,9 @@ class Function(metaclass=FunctionMeta):
     @staticmethod
     def jvp(ctx, *grad_inputs):
         """The tangents of the outputs from those of the inputs."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info, in_dims, *args):
@@ -293,7 +294,9 @@ class Function(metaclass=FunctionMeta):
             elif is_input:
                 same = wrap(output._array)
                 alias = alias_of(output)
-                same._alias = Alias(alias.version, output if alias.base is None else alias.base, alias.steps, "function")
+                same._alias = Alias(
+                    alias.version, output if alias.base is None else alias.base, alias.steps, "function"
+                )
                 same._node = node
                 output = same
             else:
@@ -361,5 +364,3 @@ class Stop(Node):
         raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
     backward_tensors = backward
-
-

@@ -26,9 +26,13 @@ def leaves(value):
         return [value]
     if isinstance(value, dict):
         value = value.values()
-    return [t for item in value for t in leaves(item)] if isinstance(value, (tuple, list)) or not isinstance(
-        value, (str, int, float, complex, type(None))
-    ) and hasattr(value, "__iter__") else []
+    return (
+        [t for item in value for t in leaves(item)]
+        if isinstance(value, (tuple, list))
+        or (not isinstance(value, (str, int, float, complex, type(None)))
+        and hasattr(value, "__iter__"))
+        else []
+    )
 
 
 def differentiable(outputs):
@@ -107,7 +111,11 @@ def forward_mode(function, inputs, source):
             column = []
             for output in differentiable(function(*dual)):
                 t = forward_ad.unpack_dual(output).tangent
-                column.append(np.zeros(reals(output.detach()._array if t is None else t._array).size) if t is None else reals(t.detach()._array))
+                column.append(
+                    np.zeros(reals(output.detach()._array if t is None else t._array).size)
+                    if t is None
+                    else reals(t.detach()._array)
+                )
             columns.append(column)
     count = len(columns[0]) if columns else 0
     return [np.stack([c[k] for c in columns], 1) for k in range(count)]
@@ -212,7 +220,7 @@ def check_undefined(func, inputs, sources):
             grad([output], sources, [output.detach() * 0 + 1], retain_graph=True, allow_unused=True)
         except RuntimeError as error:
             raise GradcheckError(
-                "Expected backward function to handle undefined output grads. Please look at \"Notes about undefined output "
+                'Expected backward function to handle undefined output grads. Please look at "Notes about undefined output '
                 'gradients" in "tools/autograd/derivatives.yaml"'
             ) from error
 
@@ -255,7 +263,13 @@ def check_fast(func, inputs, sources, eps, atol, rtol, forward, backward):
             if backward:
                 found = 0.0
                 if output.requires_grad:
-                    (g,) = grad(output, [source], wrap(cotangents[k].astype(output._array.dtype)), retain_graph=True, allow_unused=True)
+                    (g,) = grad(
+                        output,
+                        [source],
+                        wrap(cotangents[k].astype(output._array.dtype)),
+                        retain_graph=True,
+                        allow_unused=True,
+                    )
                     found = reals(u) @ checked_rows(g, source)
                 compare_fast(wanted, found, atol, rtol, k, i)
         if forward:
@@ -267,7 +281,9 @@ def check_fast(func, inputs, sources, eps, atol, rtol, forward, backward):
                 for k, output in enumerate(differentiable(func(*dual))):
                     t = forward_ad.unpack_dual(output).tangent
                     wanted = reals(cotangents[k]) @ ((values[0][k] - values[1][k]) / (2 * eps))
-                    compare_fast(wanted, 0.0 if t is None else reals(cotangents[k]) @ reals(t.detach()._array), atol, rtol, k, i)
+                    compare_fast(
+                        wanted, 0.0 if t is None else reals(cotangents[k]) @ reals(t.detach()._array), atol, rtol, k, i
+                    )
 
 
 def compare_fast(wanted, found, atol, rtol, output, source):

@@ -129,7 +129,9 @@ def raise_modified(spec, version, node, maker):
     what = type_name(spec) if spec is not None else ""
     if maker is not None and type(maker) is not AccumulateGrad:
         output, maker = (maker.index, maker.parent) if type(maker) is Pick else (0, maker)
-        what += f", which is output {output} of {short_name(maker)}," if what else f"output {output} of {short_name(maker)}"
+        what += (
+            f", which is output {output} of {short_name(maker)}," if what else f"output {output} of {short_name(maker)}"
+        )
     if node.extra is not None and node.extra.trace is not None:
         hint = "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in there or anywhere later. Good luck!"
     else:

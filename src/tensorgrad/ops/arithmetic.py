@@ -7,9 +7,7 @@ from tensorgrad.ops.both import xp
 from tensorgrad.ops.fitting import is_number
 from tensorgrad.ops.pointwise import binary, inplace, reflected, unary
 
-BOOL_SUBTRACT = (
-    "Subtraction, the `-` operator, with {} tensor{} is not supported. {}"
-)
+BOOL_SUBTRACT = "Subtraction, the `-` operator, with {} tensor{} is not supported. {}"
 TWO_BOOLS = BOOL_SUBTRACT.format("two bool", "s", "Use the `^` or `logical_xor()` operator instead.")
 ONE_BOOL = BOOL_SUBTRACT.format(
     "a bool", "", "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
@@ -126,9 +124,7 @@ def div(input, other, *, rounding_mode=None, out=None):
         return floor_divide(input, other, out=out)
     if rounding_mode == "trunc":
         return _trunc_divide(input, other, out=out)
-    raise RuntimeError(
-        f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-    )
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
 
 
 true_divide = divide = div

@@ -45,7 +45,7 @@ def _no_floats(name):
     def check(operands):
         common = dtypes.result_dtype(operands)
         if common.category >= FLOAT:
-            raise NotImplementedError(f'"{name}_cpu" not implemented for \'{common.title}\'')
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.title}'")
 
     return check
 
@@ -105,7 +105,11 @@ class Where(Pointwise):
         condition, a, b = operands
         common = self.common_dtype(operands)
         a, b = (
-            (x._array.astype(common.numpy, copy=False) if isinstance(x, fitting.Tensor) else fitting.number_array(x, common))
+            (
+                x._array.astype(common.numpy, copy=False)
+                if isinstance(x, fitting.Tensor)
+                else fitting.number_array(x, common)
+            )
             for x in (a, b)
         )
         try:
@@ -134,7 +138,9 @@ def where(condition, input=None, other=None, *, out=None):
             raise fitting.must_be_tensor("where", value, "input" if position == 2 else "other", position)
     if condition.dtype is not dtypes.bool_:
         if condition.dtype is not dtypes.uint8:
-            raise RuntimeError(f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.title}")
+            raise RuntimeError(
+                f"where expected condition to be a boolean tensor, but got a tensor with dtype {condition.dtype.title}"
+            )
         condition = condition.bool()
     return _where.slow((condition, input, other), out)
 
@@ -154,7 +160,7 @@ def clamp(input, min=None, max=None, *, out=None):
 
 
 def _no_complex(operands):
-    if any(isinstance(t, fitting.Tensor) and t._spec.dtype.is_complex or isinstance(t, complex) for t in operands):
+    if any((isinstance(t, fitting.Tensor) and t._spec.dtype.is_complex) or isinstance(t, complex) for t in operands):
         raise RuntimeError("clamp is not supported for complex types")
 
 
@@ -165,11 +171,17 @@ _clamp = Pointwise(
     ("x", "low", "high"), node="ClampBackward1", check=lambda operands: _no_complex(operands),
 )  # fmt: skip
 _clamp_min = Pointwise(
-    "clamp_min", np.maximum, (lambda x, low: x >= low, lambda x, low: x < low), ("x", "low"),
+    "clamp_min",
+    np.maximum,
+    (lambda x, low: x >= low, lambda x, low: x < low),
+    ("x", "low"),
     check=lambda operands: _no_complex(operands),
 )
 _clamp_max = Pointwise(
-    "clamp_max", np.minimum, (lambda x, high: x <= high, lambda x, high: x > high), ("x", "high"),
+    "clamp_max",
+    np.minimum,
+    (lambda x, high: x <= high, lambda x, high: x > high),
+    ("x", "high"),
     check=lambda operands: _no_complex(operands),
 )
 
@@ -220,7 +232,9 @@ def equal(input, other):
     fitting.check_tensor("equal", input)
     fitting.check_tensor("equal", other, "other", 2)
     if input.dtype is not other.dtype and input.shape == other.shape:
-        raise RuntimeError(f"Expected object of data type {input.dtype.title} but got data type {other.dtype.title} for argument 'other'")
+        raise RuntimeError(
+            f"Expected object of data type {input.dtype.title} but got data type {other.dtype.title} for argument 'other'"
+        )
     return input.shape == other.shape and bool((input._array == other._array).all())
 
 

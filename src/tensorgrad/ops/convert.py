@@ -26,7 +26,16 @@ def _cast_back(g, spec):
     return fitting.fit_array(g, spec) if isinstance(g, (np.ndarray, np.generic)) else fitting.fit_tensor(g, spec)
 
 
-def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=dtypes.preserve_format, other=None):
+def to(
+    self,
+    *args,
+    dtype=None,
+    device=None,
+    non_blocking=False,
+    copy=False,
+    memory_format=dtypes.preserve_format,
+    other=None,
+):
     """The tensor with another dtype (or that of another tensor); itself when nothing changes.
 
     >>> torch.ones(2).to(torch.int64)
@@ -84,10 +93,26 @@ class ConvertMixin:
     __slots__ = ()
 
     to = to
-    float, double, half = _converter("float", dtypes.float32), _converter("double", dtypes.float64), _converter("half", dtypes.float16)
-    bfloat16, int, long = _converter("bfloat16", dtypes.bfloat16), _converter("int", dtypes.int32), _converter("long", dtypes.int64)
-    short, char, byte = _converter("short", dtypes.int16), _converter("char", dtypes.int8), _converter("byte", dtypes.uint8)
-    bool, cfloat, cdouble = _converter("bool", dtypes.bool_), _converter("cfloat", dtypes.complex64), _converter("cdouble", dtypes.complex128)
+    float, double, half = (
+        _converter("float", dtypes.float32),
+        _converter("double", dtypes.float64),
+        _converter("half", dtypes.float16),
+    )
+    bfloat16, int, long = (
+        _converter("bfloat16", dtypes.bfloat16),
+        _converter("int", dtypes.int32),
+        _converter("long", dtypes.int64),
+    )
+    short, char, byte = (
+        _converter("short", dtypes.int16),
+        _converter("char", dtypes.int8),
+        _converter("byte", dtypes.uint8),
+    )
+    bool, cfloat, cdouble = (
+        _converter("bool", dtypes.bool_),
+        _converter("cfloat", dtypes.complex64),
+        _converter("cdouble", dtypes.complex128),
+    )
 
     def type_as(self, other):
         """The tensor with the dtype of another.

@@ -102,7 +102,11 @@ def _number(value, dtype):
         raise RuntimeError("value cannot be converted to type float without overflow")
     if dtype.category == dtypes.INTEGER:
         if isinstance(value, (builtins.float, np.floating)) and not math.isfinite(value):
-            raise RuntimeError("cannot convert float NaN to integer" if value != value else "value cannot be converted to type int64_t without overflow")
+            raise RuntimeError(
+                "cannot convert float NaN to integer"
+                if value != value
+                else "value cannot be converted to type int64_t without overflow"
+            )
         return np.array(builtins.int(value), dtype.numpy)
     return np.array(value).astype(dtype.numpy)
 
@@ -112,10 +116,16 @@ def _check_range(flat, dtype):
         return
     info = np.iinfo(dtype.numpy)
     for value in flat:
-        if not isinstance(value, (builtins.complex, np.complexfloating)) and value == value and not info.min <= value <= info.max:
+        if (
+            not isinstance(value, (builtins.complex, np.complexfloating))
+            and value == value
+            and not info.min <= value <= info.max
+        ):
             if isinstance(value, (builtins.int, np.integer)) and not -(2**63) <= value < 2**64:
                 raise RuntimeError("Overflow when unpacking long long")
-            raise RuntimeError(f"value cannot be converted to type {_C_INTEGERS.get(dtype.name, dtype.name)} without overflow")
+            raise RuntimeError(
+                f"value cannot be converted to type {_C_INTEGERS.get(dtype.name, dtype.name)} without overflow"
+            )
 
 
 _C_INTEGERS = {"int32": "int"}  # fmt: skip
@@ -153,11 +163,17 @@ def _flatten(data, shape, dim, flat):
     if dim == len(shape):
         if isinstance(data, fitting.Tensor):
             data = data.item() if data._spec.size == 1 else data
-        if isinstance(data, (list, tuple)) or (hasattr(data, "__len__") and not is_number(data) and not isinstance(data, str)):
+        if isinstance(data, (list, tuple)) or (
+            hasattr(data, "__len__") and not is_number(data) and not isinstance(data, str)
+        ):
             if isinstance(data, fitting.Tensor):
-                raise ValueError(f"only one element tensors can be converted to Python scalars (got {list(data.shape)})")
-            raise TypeError(f"must be real number, not {type(data).__name__}") if not shape else ValueError(
-                f"expected sequence of length {shape[-1]} at dim {dim - 1} (got a deeper one)"
+                raise ValueError(
+                    f"only one element tensors can be converted to Python scalars (got {list(data.shape)})"
+                )
+            raise (
+                TypeError(f"must be real number, not {type(data).__name__}")
+                if not shape
+                else ValueError(f"expected sequence of length {shape[-1]} at dim {dim - 1} (got a deeper one)")
             )
         if isinstance(data, str):
             raise TypeError("new(): invalid data type 'str'")
@@ -165,8 +181,10 @@ def _flatten(data, shape, dim, flat):
             if hasattr(data, "__float__"):
                 data = builtins.float(data)
             else:
-                raise RuntimeError(f"Could not infer dtype of {type(data).__name__}") if not flat else TypeError(
-                    f"must be real number, not {type(data).__name__}"
+                raise (
+                    RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+                    if not flat
+                    else TypeError(f"must be real number, not {type(data).__name__}")
                 )
         flat.append(data)
         return
@@ -282,7 +300,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
     if not shares and copy is False:
         raise ValueError("can't alias arbitrary sequence into a tensor.")
     result = as_tensor(obj, dtype, device) if shares else tensor(obj, dtype=dtype, device=device)
-    if copy and result is obj or (copy and isinstance(obj, ndarray) and result._array is obj):
+    if (copy and result is obj) or (copy and isinstance(obj, ndarray) and result._array is obj):
         result = result.detach().clone() if not requires_grad else result.clone()
     if copy is False and dtype is not None and getattr(obj, "dtype", dtype) is not dtype:
         raise ValueError("can't alias tensor with dtype '...' into dtype '" + str(dtype) + "'.")
@@ -353,9 +371,11 @@ def _filled(name, make, doc):
         check_tensor(name + "_like", input)
         if type(input._array) is not ndarray:
             return input._array.like(name, input, dtype)
-        array = np.empty_like(input._array, numpy_dtype(dtype, input._spec.dtype)) if (
-            memory_format in (None, dtypes.preserve_format)
-        ) else np.empty(input.shape, numpy_dtype(dtype, input._spec.dtype))
+        array = (
+            np.empty_like(input._array, numpy_dtype(dtype, input._spec.dtype))
+            if (memory_format in (None, dtypes.preserve_format))
+            else np.empty(input.shape, numpy_dtype(dtype, input._spec.dtype))
+        )
         if name != "empty":
             array[...] = name == "ones"
         result = finished(array, None, device, requires_grad, layout, pin_memory)
@@ -418,7 +438,18 @@ empty, empty_like, new_empty = _filled("empty", np.empty, ("""A tensor whose ele
     """))  # fmt: skip
 
 
-def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None):
+def full(
+    size,
+    fill_value,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+    names=None,
+):
     """A tensor with one value everywhere.
 
     >>> torch.full((2,), 7)
@@ -519,13 +550,17 @@ def range(start, end=None, step=1, *, out=None, dtype=None, device=None, require
     return result if out is None else fitting.store(out, result)
 
 
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """`steps` numbers from start to end, both included, evenly spaced.
 
     >>> torch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    result = finished(_spaced(_plain(start), _plain(end), _plain(steps), "linspace", dtype), None, device, requires_grad, layout)
+    result = finished(
+        _spaced(_plain(start), _plain(end), _plain(steps), "linspace", dtype), None, device, requires_grad, layout
+    )
     return result if out is None else fitting.store(out, result)
 
 
@@ -535,7 +570,11 @@ def _spaced(start, end, steps, name, dtype):
         raise RuntimeError("number of steps must be non-negative")
     complex_ends = isinstance(start, builtins.complex) or isinstance(end, builtins.complex)
     d = dtype or (dtypes.default_complex() if complex_ends else dtypes.get_default_dtype())
-    kind = d.numpy if d.category >= dtypes.FLOAT and d.itemsize != 2 else np.dtype(np.float64 if d.category < 2 else np.float32)
+    kind = (
+        d.numpy
+        if d.category >= dtypes.FLOAT and d.itemsize != 2
+        else np.dtype(np.float64 if d.category < 2 else np.float32)
+    )
     if steps == 1:
         return np.array([start]).astype(d.numpy)
     first, last = kind.type(start), kind.type(end)
@@ -555,7 +594,9 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     tensor([  1.,  10., 100.])
     """
     d = dtype or dtypes.get_default_dtype()
-    exponents = _spaced(_plain(start), _plain(end), _plain(steps), "logspace", d if d.category >= dtypes.FLOAT else dtypes.float64)
+    exponents = _spaced(
+        _plain(start), _plain(end), _plain(steps), "logspace", d if d.category >= dtypes.FLOAT else dtypes.float64
+    )
     array = np.power(exponents.dtype.type(base), exponents).astype(d.numpy)
     result = finished(array, None, device, requires_grad, layout)
     return result if out is None else fitting.store(out, result)
@@ -582,9 +623,13 @@ def complex(real, imag, *, out=None):
     """
     for x in (real, imag):
         if x._spec.dtype not in (dtypes.float32, dtypes.float64, dtypes.float16):
-            raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {real._spec.dtype.title} and {imag._spec.dtype.title}")
+            raise RuntimeError(
+                f"Expected both inputs to be Half, Float or Double tensors but got {real._spec.dtype.title} and {imag._spec.dtype.title}"
+            )
     if real._spec.dtype is not imag._spec.dtype:
-        raise RuntimeError(f"Expected object of scalar type {real._spec.dtype.title} but got scalar type {imag._spec.dtype.title} for second argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {real._spec.dtype.title} but got scalar type {imag._spec.dtype.title} for second argument"
+        )
     kind = real._spec.dtype.to_complex()
     result = real.to(kind) + imag.to(kind) * 1j
     return result if out is None else fitting.store(out, result)
@@ -616,5 +661,3 @@ class CreationMixin:
         (1, 2)
         """
         return empty_strided(size, stride, dtype=dtype or self._spec.dtype, requires_grad=requires_grad)
-
-

@@ -7,7 +7,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad.autograd import modes
 from tensorgrad.autograd.graph import extra_of
-from tensorgrad.autograd.modes import mode, state
+from tensorgrad.autograd.modes import state
 from tensorgrad.autograd.views import alias_of, check_saved
 
 Tensor = wrap = None  # set by tensorgrad.tensor
@@ -96,9 +96,7 @@ def dim_of(dim, ndim, name=None):
         dim = dim.__index__()
     limit = ndim or 1
     if not -limit <= dim < limit:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
     return dim + ndim if dim < 0 and ndim else (dim if ndim else 0)
 
 
@@ -126,7 +124,9 @@ def sizes_of(sizes, name):
             size = size.item()
         if isinstance(size, (bool, float)) or not hasattr(size, "__index__"):
             if len(sizes) == 1 and not position:
-                raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
+                raise TypeError(
+                    f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}"
+                )
             raise TypeError(
                 f"{name}(): argument 'size' must be tuple of ints, but found element of type "
                 f"{type(size).__name__} at pos {position}"
@@ -344,6 +344,7 @@ class PackedOutput(Packed):
         result = super().unpacked(node)
         result._node = node
         return result
+
 
 # Memory
 

@@ -38,7 +38,9 @@ def _take_back(g, specs, rest, places):
     return (xp.put_zeros(g, rest, specs[0], places), *(None for _ in rest))
 
 
-_take_primitive = Primitive("index", _take, arity=None, pullback=_take_back, linear=True, fresh=True, params=("places",))
+_take_primitive = Primitive(
+    "index", _take, arity=None, pullback=_take_back, linear=True, fresh=True, params=("places",)
+)
 
 
 def _put_zeros(arrays, spec, places):
@@ -202,7 +204,8 @@ def _as_index(item):
             import warnings
 
             warnings.warn(
-                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=4
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                stacklevel=4,
             )
             return item._array.astype(bool)
         if not item._spec.shape and d is not dtypes.bool_:
@@ -245,14 +248,20 @@ def getitem(self, index):
             raise IndexError(f"index {index} is out of bounds for dimension 0 with size {shape[0]}")
         return _select(self, ((index, ...),))
     if not self._spec.shape and index not in ((), None, Ellipsis) and not _mask_like(index):
-        raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-            "0-dim tensor to a number"
-        ) if type(index) is not tuple else IndexError("too many indices for tensor of dimension 0")
+        raise (
+            IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+                "0-dim tensor to a number"
+            )
+            if type(index) is not tuple
+            else IndexError("too many indices for tensor of dimension 0")
+        )
     basic, arrays, places, last = parse(self, index)
     if type(index) is slice:
         last = "slice"
-    viewed = self if arrays and all(b == WHOLE and type(b) is slice for b in basic) else _VIEWS[last](self, ((*basic, ...),))
+    viewed = (
+        self if arrays and all(b == WHOLE and type(b) is slice for b in basic) else _VIEWS[last](self, ((*basic, ...),))
+    )
     if not arrays:
         return viewed
     return _pick(viewed, arrays, places)
@@ -426,7 +435,9 @@ def _put_error(error, input, values, arrays, places):
             target = list(np.empty(input.shape, bool)[_layout([a._array for a in arrays], places)].shape)
         except (IndexError, ValueError):
             return _index_error(error, arrays)
-        return RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {target}")
+        return RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to indexing result of shape {target}"
+        )
     return _index_error(error, arrays)
 
 
@@ -514,7 +525,11 @@ def _same_index(input, index, dim, name):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     dim = dim_of(dim, len(input._spec.shape))
     if len(index._spec.shape or (1,)) != len(input._spec.shape or (1,)) and index._spec.size:
-        raise RuntimeError("Index tensor must have the same number of dimensions as " + ("input" if name == "gather" else "self") + " tensor")
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as "
+            + ("input" if name == "gather" else "self")
+            + " tensor"
+        )
     if type(index._array) is ndarray and index._spec.size and input._spec.shape:
         n = input.shape[dim]
         low, high = index._array.min(), index._array.max()
@@ -730,7 +745,7 @@ def index_select(input, dim, index, *, out=None):
         n = input.shape[dim]
         if index._array.min() < 0 or index._array.max() >= n:
             raise IndexError("index out of range in self")
-    take = lambda: _take_primitive((input, index), (dim,))  # noqa: E731
+    take = lambda: _take_primitive((input, index), (dim,))
     return take() if out is None else fitting.write_out(out, "index_select", (input,), take)
 
 
@@ -746,7 +761,9 @@ def masked_select(input, mask, *, out=None):
     if broken := fitting.broadcast_error((input, mask)):
         raise broken
     shape = fitting.broadcast_shapes(input.shape, mask.shape)
-    take = lambda: getitem(input.expand(shape) if shape else input.reshape(1), mask.expand(shape) if shape else mask.reshape(1))  # noqa: E731
+    take = lambda: getitem(
+        input.expand(shape) if shape else input.reshape(1), mask.expand(shape) if shape else mask.reshape(1)
+    )
     return take() if out is None else fitting.write_out(out, "masked_select", (input,), take)
 
 
@@ -827,7 +844,11 @@ def take(input, index):
     check_tensor("take", index, "index", 2)
     if index._spec.dtype is not dtypes.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index._spec.dtype.title}")
-    return getitem(input.reshape(-1), index.reshape(-1)).reshape(index.shape) if index._spec.size else input.reshape(-1)[:0].reshape(index.shape)
+    return (
+        getitem(input.reshape(-1), index.reshape(-1)).reshape(index.shape)
+        if index._spec.size
+        else input.reshape(-1)[:0].reshape(index.shape)
+    )
 
 
 class IndexingMixin:

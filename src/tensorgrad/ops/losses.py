@@ -39,7 +39,12 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
         )
     if weight is not None:
         return reduced(weight * (input - target) ** 2, reduction)
-    if input.shape == target.shape and input._spec.dtype is target._spec.dtype and input._spec.fast and reduction != "none":
+    if (
+        input.shape == target.shape
+        and input._spec.dtype is target._spec.dtype
+        and input._spec.fast
+        and reduction != "none"
+    ):
         return _mse(input, target, reduction)
     return reduced((input - target) ** 2, reduction)
 
@@ -153,7 +158,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
         raise RuntimeError(f"expected scalar type Long but found {target._spec.dtype.title}")
     if len(target.shape) != len(input.shape) - 1 or target.shape[0] != input.shape[0]:
         if len(input.shape) == 2 and target.shape and target.shape[0] != input.shape[0]:
-            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
+            raise ValueError(
+                f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+            )
         raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
     if target.shape[1:] != input.shape[2:]:
         raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")

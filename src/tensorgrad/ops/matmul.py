@@ -55,7 +55,7 @@ def _check(name, a, b, *ndims):
             )
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {_c(a)} != {_c(b)}")
     if a._spec.dtype is dtypes.bool_:
-        raise NotImplementedError(f'"addmm_impl_cpu_" not implemented for \'{a._spec.dtype.title}\'')
+        raise NotImplementedError(f"\"addmm_impl_cpu_\" not implemented for '{a._spec.dtype.title}'")
 
 
 _C_NAMES = {"Float": "float", "Double": "double", "Long": "long long", "Int": "int", "Half": "c10::Half",
@@ -104,7 +104,11 @@ def bmm(input, mat2, *, out=None):
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
             f"[{mat2.shape[0]}, {mat2.shape[1]}]."
         )
-    return _matmul(input, mat2) if out is None else fitting.write_out(out, "bmm", (input, mat2), lambda: _matmul(input, mat2))
+    return (
+        _matmul(input, mat2)
+        if out is None
+        else fitting.write_out(out, "bmm", (input, mat2), lambda: _matmul(input, mat2))
+    )
 
 
 def mv(input, vec, *, out=None):
@@ -115,7 +119,9 @@ def mv(input, vec, *, out=None):
     """
     _check("mv", input, vec)
     if len(input.shape) != 2 or len(vec.shape) != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {len(vec.shape)}, {len(input.shape)}, {len(vec.shape)}")
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {len(vec.shape)}, {len(input.shape)}, {len(vec.shape)}"
+        )
     if input.shape[1] != vec.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({input.shape[0]}), mat ({_x(input)}), vec ({vec.shape[0]})")
     return _mv(input, vec) if out is None else fitting.write_out(out, "mv", (input, vec), lambda: _mv(input, vec))
@@ -135,7 +141,11 @@ def dot(input, tensor, *, out=None):
             f"inconsistent tensor size, expected tensor [{input.shape[0]}] and src [{tensor.shape[0]}] to have the same "
             f"number of elements, but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
         )
-    return _dot(input, tensor) if out is None else fitting.write_out(out, "dot", (input, tensor), lambda: _dot(input, tensor))
+    return (
+        _dot(input, tensor)
+        if out is None
+        else fitting.write_out(out, "dot", (input, tensor), lambda: _dot(input, tensor))
+    )
 
 
 def matmul(input, other, *, out=None):
@@ -153,9 +163,7 @@ def matmul(input, other, *, out=None):
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_x(input)} and {_x(other)})")
         return _mm(input, other)
     if n == 0 or m == 0:
-        raise RuntimeError(
-            f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D"
-        )
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
     if n == 1 and m == 1:
         return dot(input, other)
     if n == 2 and m == 1:
@@ -249,7 +257,9 @@ def linear(input, weight, bias=None):
         result = matmul(input, weight.t())
         return result if bias is None else result + bias
     if input._spec.dtype is not weight._spec.dtype or bias._spec.dtype is not weight._spec.dtype:
-        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {input._spec.dtype.title} and {weight._spec.dtype.title}")
+        raise RuntimeError(
+            f"mat1 and mat2 must have the same dtype, but got {input._spec.dtype.title} and {weight._spec.dtype.title}"
+        )
     if input.shape[-1] != weight.shape[1]:
         rows = input._spec.size // (input.shape[-1] or 1)
         raise RuntimeError(
@@ -332,7 +342,7 @@ def einsum(equation, *operands):
     if not isinstance(equation, str):  # operands with lists of index numbers
         operands = (equation, *operands)
         letters = [chr(97 + i) if i < 26 else chr(39 + i) for i in range(52)]
-        spell = lambda row: "".join("..." if i is Ellipsis else letters[i] for i in row)  # noqa: E731
+        spell = lambda row: "".join("..." if i is Ellipsis else letters[i] for i in row)
         final = "->" + spell(operands[-1]) if len(operands) % 2 else ""
         count = len(operands) // 2
         equation = ",".join(spell(operands[2 * i + 1]) for i in range(count)) + final
@@ -366,7 +376,9 @@ def _spelled(equation, operands):
         named = len(term.replace("...", ""))
         if "..." in term:
             if named > len(x.shape):
-                raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) is more than the number of dimensions ({len(x.shape)}) for an operand")
+                raise RuntimeError(
+                    f"einsum(): the number of subscripts in the equation ({named}) is more than the number of dimensions ({len(x.shape)}) for an operand"
+                )
             widest = max(widest, len(x.shape) - named)
         elif named != len(x.shape):
             raise RuntimeError(

@@ -80,7 +80,7 @@ class Pointwise(Primitive):
         except ValueError as error:
             raise broadcast_error(operands) or error from None
         except TypeError:
-            raise NotImplementedError(f'"{self.name}_cpu" not implemented for \'{common.title}\'') from None
+            raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.title}'") from None
         if type(result) is not ndarray:
             result = asarray(result)
         if self.promote != "bool" and result.dtype != common.numpy and result.dtype.kind != "b":
@@ -97,7 +97,7 @@ class Pointwise(Primitive):
             or (common.category == 0 and not self.boolean)
             or (common.is_complex and not self.complex)
         ):
-            raise NotImplementedError(f'"{self.name}_cpu" not implemented for \'{common.title}\'')
+            raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.title}'")
         return common
 
     def write(self, operands):
@@ -142,7 +142,9 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
     >>> x = torch.tensor(2., requires_grad=True); cube(x).backward(); x.grad
     tensor(12.)
     """
-    primitive = Pointwise(name, kernel, None if slope is None else (slope,), ("x",), promote=promote, node=node, **options)
+    primitive = Pointwise(
+        name, kernel, None if slope is None else (slope,), ("x",), promote=promote, node=node, **options
+    )
     words = slope.__code__.co_varnames[: slope.__code__.co_argcount] if slope else ()
     saves_x, saves_y = "x" in words, "y" in words
     fast = promote != "bool"
@@ -157,9 +159,12 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
                 "saved_outputs": (0,) if saves_y else (),
                 "frees": saves_x or saves_y,
                 "takes": ("x" * saves_x + "y" * saves_y) or "",
-                "backward": {"x": FastUnary.from_x, "y": FastUnary.from_y, "xy": FastUnary.from_xy, "": FastUnary.from_none}[
-                    "x" * saves_x + "y" * saves_y
-                ],
+                "backward": {
+                    "x": FastUnary.from_x,
+                    "y": FastUnary.from_y,
+                    "xy": FastUnary.from_xy,
+                    "": FastUnary.from_none,
+                }["x" * saves_x + "y" * saves_y],
                 **({"_saved_self": property(lambda node: node.show_saved("x"))} if saves_x else {}),
                 **({"_saved_result": property(lambda node: node.show_saved("y"))} if saves_y else {}),
             },
@@ -298,7 +303,9 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **
                         return result
                     result._node = node = new(number_class)
                     node.seq, node.edges, node.extra = tick(), (left, None), None
-                    node.saved = (input if left_a else None, constant, array if saves_out else None) if saves_any else ()
+                    node.saved = (
+                        (input if left_a else None, constant, array if saves_out else None) if saves_any else ()
+                    )
                     return result
             return fallback(input, other, out)
 

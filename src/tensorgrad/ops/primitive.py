@@ -132,7 +132,12 @@ class Primitive:
     def node_class(self):
         if self._class is None:
             words = {0: "self", 1: "other"}
-            members = {"__slots__": ("count",) if self.count else (), "primitive": self, "fresh": self.fresh, "passes": self.passes}
+            members = {
+                "__slots__": ("count",) if self.count else (),
+                "primitive": self,
+                "fresh": self.fresh,
+                "passes": self.passes,
+            }
             for position, (kind, key, _) in enumerate(self.needs):
                 word = {"output": "result", "param": self.params[key] if kind == "param" else ""}.get(kind)
                 if kind == "input":

@@ -10,7 +10,7 @@ from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor, dim_of, dims_of
-from tensorgrad.ops.primitive import Primitive, wrap
+from tensorgrad.ops.primitive import Primitive
 
 
 def _kept(shape, dims):
@@ -24,7 +24,7 @@ def _spread(g, x, dims):
 
 
 def _sum_kernel(x, dims, keepdim):
-    if x.dtype.kind == "V" or x.dtype.itemsize == 2 and x.dtype.kind == "f":
+    if x.dtype.kind == "V" or (x.dtype.itemsize == 2 and x.dtype.kind == "f"):
         return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32).astype(x.dtype)
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
 
@@ -37,9 +37,13 @@ def _reduced(input, dim, name):
     """The dims of a reduction, and whether the user named any."""
     check_tensor(name, input)
     if isinstance(dim, str) or (isinstance(dim, (tuple, list)) and builtins.any(isinstance(d, str) for d in dim)):
-        raise TypeError(f"{name}() received an invalid combination of arguments - got a dim of {dim!r}: this tensor has no names")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got a dim of {dim!r}: this tensor has no names"
+        )
     if dim is not None and not isinstance(dim, (int, tuple, list)) and not hasattr(dim, "__index__"):
-        raise TypeError(f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(dim).__name__})")
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(dim).__name__})"
+        )
     return dims_of(dim, len(input._spec.shape), name)
 
 
@@ -227,7 +231,9 @@ def sum_kept(chosen, dims, like):
     return np.add.reduce(chosen, axis=dims, keepdims=True, dtype=like.dtype)
 
 
-tensors["sum_kept"] = lambda chosen, dims, like: chosen.to(like.dtype).sum(dims, keepdim=True) if dims else chosen.to(like.dtype)
+tensors["sum_kept"] = lambda chosen, dims, like: (
+    chosen.to(like.dtype).sum(dims, keepdim=True) if dims else chosen.to(like.dtype)
+)
 _amax = Primitive("amax", lambda x, dims, keepdim: np.maximum.reduce(x, axis=dims, keepdims=keepdim), fresh=True,
                   rules={"x": lambda g, x, out, dims: _extreme_back(g, x, out, dims)})  # fmt: skip
 _amin = Primitive("amin", lambda x, dims, keepdim: np.minimum.reduce(x, axis=dims, keepdims=keepdim), fresh=True,
@@ -293,7 +299,7 @@ def _extreme(name, over_all, at, result_class, pair):
         if other is not None:
             return pair(input, other, out=out)
         if input._spec.dtype.is_complex:
-            raise NotImplementedError(f'"{name}" not implemented for \'{input._spec.dtype.title}\'')
+            raise NotImplementedError(f"\"{name}\" not implemented for '{input._spec.dtype.title}'")
         if dim is None:
             if not input._spec.size:
                 raise RuntimeError(
@@ -371,7 +377,9 @@ def _arg(choose, name):
     def function(input, dim=None, keepdim=False, *, out=None):
         check_tensor(name, input)
         if not input._spec.size and dim is None:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+            )
         ndim = len(input._spec.shape)
         if dim is not None:
             dim = dim_of(dim, ndim)
@@ -466,7 +474,9 @@ def _deviation(primitive, name):
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if unbiased is not None and correction is not None:
-            raise TypeError(f"{name}() received an invalid combination of arguments: give unbiased or correction, not both")
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments: give unbiased or correction, not both"
+            )
         correction = (1 if unbiased in (None, True) else 0) if correction is None else correction
         dims = _reduced(input, dim, name)
         if input._spec.dtype.category < FLOAT:
@@ -644,7 +654,7 @@ def _softmax_function(primitive, name):
         if dtype is not None and dtype is not input._spec.dtype:
             input = input.to(dtype)
         if input._spec.dtype.category < FLOAT or input._spec.dtype.is_complex:
-            raise NotImplementedError(f'"{name}_lastdim_kernel_impl" not implemented for \'{input._spec.dtype.title}\'')
+            raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{input._spec.dtype.title}'")
         dim = dim_of(dim, len(input._spec.shape))
         if out is not None:
             return fitting.write_out(out, name, (input,), lambda: primitive(input, dim))

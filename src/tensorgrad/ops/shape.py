@@ -30,7 +30,10 @@ _unsafe_view = Primitive("unsafe_view", _reshape, transpose=lambda g, x: xp.resh
 _squeeze, _unsqueeze = _view.variant("squeeze", "SqueezeBackward1"), _view.variant("unsqueeze", "UnsqueezeBackward0")
 _squeeze_all = _view.variant("squeeze_all", "SqueezeBackward0")
 _permute = Primitive(
-    "permute", lambda x, dims: x.transpose(dims), transpose=lambda g, dims: xp.permute(g, _inverse(dims)), view=True,
+    "permute",
+    lambda x, dims: x.transpose(dims),
+    transpose=lambda g, dims: xp.permute(g, _inverse(dims)),
+    view=True,
     passes=True,
 )
 _transpose = _permute.variant("transpose", "TransposeBackward0")
@@ -124,7 +127,9 @@ def view_dtype(input, d):
     if d is input._spec.dtype:
         return _view(input, tuple(input.shape))
     if not input._spec.shape and d.itemsize != input._spec.dtype.itemsize:
-        raise RuntimeError(f"self.dim() cannot be 0 to view {input._spec.dtype.title} as {d.title} (different element sizes)")
+        raise RuntimeError(
+            f"self.dim() cannot be 0 to view {input._spec.dtype.title} as {d.title} (different element sizes)"
+        )
     try:
         return _view_dtype(input, d.numpy)
     except ValueError:
@@ -416,7 +421,9 @@ def select(input, dim, index):
     dim, n = dim_of(dim, ndim), None
     n, index = input.shape[dim], int(index)
     if not -n <= index < n:
-        raise IndexError(f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
     return _select(input, (((builtins.slice(None),) * dim + (index, ...)),))
 
 
@@ -462,7 +469,9 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 def _strided(x, size, stride, offset):
     memory = fitting.owner(x)
     flat = memory if memory.ndim == 1 and memory.flags.c_contiguous else memory.reshape(-1, order="A")
-    return np.ndarray(size, x.dtype, flat.view(x.dtype), offset * x.dtype.itemsize, [s * x.dtype.itemsize for s in stride])
+    return np.ndarray(
+        size, x.dtype, flat.view(x.dtype), offset * x.dtype.itemsize, [s * x.dtype.itemsize for s in stride]
+    )
 
 
 def _strided_transpose(g, x, size, stride, offset):
@@ -470,7 +479,9 @@ def _strided_transpose(g, x, size, stride, offset):
 
 
 def _sum_strided(g, spec, size, stride, offset):
-    count = builtins.max(spec.size, 1 + offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if g.size else 0)
+    count = builtins.max(
+        spec.size, 1 + offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if g.size else 0
+    )
     flat = np.zeros(count, g.dtype)
     places = np.full((), offset)
     for n, s in zip(size, stride, strict=True):
@@ -531,7 +542,11 @@ def _sum_windows(g, spec, dim, size, step):
 
 
 _unfold = Primitive(
-    "unfold", _windows, transpose=lambda g, x, dim, size, step: xp.window_sum(g, x, dim, size, step), view=True, fresh=True
+    "unfold",
+    _windows,
+    transpose=lambda g, x, dim, size, step: xp.window_sum(g, x, dim, size, step),
+    view=True,
+    fresh=True,
 )
 _window_sum = Primitive("window_sum", _sum_windows, params=("spec", "dim", "size", "step"), fresh=True,
                         transpose=lambda h, dim, size, step: _unfold(h, dim, size, step))  # fmt: skip
@@ -558,9 +573,7 @@ def unfold(input, dimension, size, step):
     if size < 0:
         raise RuntimeError("size is " + str(size) + " but must be >= 0")
     if size > input.shape[dim]:
-        raise RuntimeError(
-            f"maximum size for tensor at dimension {dim} is {input.shape[dim]} but size is {size}"
-        )
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {input.shape[dim]} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return _unfold(input, dim, size, step)
@@ -611,7 +624,9 @@ def split(tensor, split_size_or_sections, dim=0):
     n, size = tensor.shape[dim], split_size_or_sections
     if isinstance(size, (tuple, list)):
         if any(s < 0 for s in size):
-            raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(size)}")
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(size)}"
+            )
         if sum(size) != n:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
@@ -704,14 +719,16 @@ _stack = Primitive(
 
 def _same_dtype(tensors, name):
     if isinstance(tensors, fitting.Tensor) or not isinstance(tensors, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}"
+        )
     for position, tensor in enumerate(tensors):
         if not isinstance(tensor, fitting.Tensor):
-            raise TypeError(
-                f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}"
-            )
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
     if not tensors:
-        raise RuntimeError(f"{'torch.cat(): expected a non-empty list of Tensors' if name == 'cat' else 'stack expects a non-empty TensorList'}")
+        raise RuntimeError(
+            f"{'torch.cat(): expected a non-empty list of Tensors' if name == 'cat' else 'stack expects a non-empty TensorList'}"
+        )
     common = dtypes.result_dtype(tensors)
     return tuple(x if x._spec.dtype is common else x.to(common) for x in tensors)
 
@@ -731,7 +748,9 @@ def cat(tensors, dim=0, *, out=None):
     dim = dim_of(dim, ndim)
     for position, x in enumerate(whole[1:], 1):
         if len(x.shape) != len(whole[0].shape):
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {len(whole[0].shape)} and {len(x.shape)}")
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {len(whole[0].shape)} and {len(x.shape)}"
+            )
         for d, (n, m) in enumerate(zip(whole[0].shape, x.shape, strict=True)):
             if d != dim and n != m:
                 raise RuntimeError(
@@ -768,7 +787,9 @@ def stack(tensors, dim=0, *, out=None):
     return _stack(tensors, dim)
 
 
-_flip = Primitive("flip", lambda x, dims: np.ascontiguousarray(np.flip(x, dims)), transpose=lambda g, dims: xp.flip(g, dims))
+_flip = Primitive(
+    "flip", lambda x, dims: np.ascontiguousarray(np.flip(x, dims)), transpose=lambda g, dims: xp.flip(g, dims)
+)
 _roll = Primitive("roll", lambda x, shifts, dims: np.roll(x, shifts, dims),
                   transpose=lambda g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims), fresh=True)  # fmt: skip
 
@@ -809,9 +830,7 @@ def repeat(input, *sizes):
     shape = tuple(input.shape)
     lead = len(sizes) - len(shape)
     if lead < 0:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     shape = (1,) * lead + shape
     twice = reshape(input, [n for size in shape for n in (1, size)])
     wide = expand(twice, [n for times, size in zip(sizes, shape, strict=True) for n in (times, size)])
@@ -969,7 +988,9 @@ def adjoint(input):
     tensor([[1.-2.j]])
     """
     if len(input.shape) < 2:
-        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(input.shape)}-D tensor.")
+        raise RuntimeError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {len(input.shape)}-D tensor."
+        )
     return conj(transpose(input, -2, -1))
 
 
@@ -1048,7 +1069,9 @@ class ShapeMixin:
         tensorgrad.Size([4, 3, 2])
         """
         if len(self.shape) < 2:
-            raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {len(self.shape)}-D tensor.")
+            raise RuntimeError(
+                f"tensor.mT is only supported on matrices or batches of matrices. Got {len(self.shape)}-D tensor."
+            )
         return transpose(self, -2, -1)
 
     @property
@@ -1085,4 +1108,3 @@ class ShapeMixin:
             raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
         result = self.sum(dims, keepdim=True) if dims else self
         return view(result, size) if lead else result
-
