@@ -113,15 +113,39 @@ class Generator:
         return Generator().set_state(self.get_state())
 
     def graphsafe_get_state(self):
+        """Refused as PyTorch's CPU generator refuses it: states for CUDA graphs.
+
+        >>> torch.Generator().graphsafe_get_state()
+        Traceback (most recent call last):
+        NotImplementedError: graphsafe_get_state is not supported in this Generator
+        """
         raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
 
     def graphsafe_set_state(self, state):
+        """Refused as PyTorch's CPU generator refuses it: states for CUDA graphs.
+
+        >>> torch.Generator().graphsafe_set_state(torch.Generator())
+        Traceback (most recent call last):
+        NotImplementedError: graphsafe_set_state is not supported in this Generator
+        """
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def get_offset(self):
+        """Refused as PyTorch's CPU generator refuses it: only CUDA's generators count.
+
+        >>> torch.Generator().get_offset()
+        Traceback (most recent call last):
+        RuntimeError: CPU Generator does not use offset
+        """
         raise RuntimeError("CPU Generator does not use offset")
 
     def set_offset(self, offset):
+        """Refused as PyTorch's CPU generator refuses it: only CUDA's generators count.
+
+        >>> torch.Generator().set_offset(3)
+        Traceback (most recent call last):
+        RuntimeError: CPU Generator does not use offset
+        """
         raise RuntimeError("CPU Generator does not use offset")
 
     def __reduce__(self):
