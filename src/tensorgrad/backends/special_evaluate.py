@@ -7,6 +7,7 @@ precision cannot see. Arrays in, arrays out: nothing here knows what a tensor is
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ FLOAT32 = np.dtype(np.float32)
 FLOAT64 = np.dtype(np.float64)
 
 
-def elementwise(kernel=None, *, few=None, wide=False, half_as_is=False, complex_too=False):
+def elementwise(kernel=None, *, few=None, wide=False, half_as_is=False, complex_too=False) -> Any:
     """Make a function of arrays from a kernel that sees one flat block of float32 or float64 numbers of each argument.
 
     The arguments have one floating-point dtype and shapes that broadcast. Half types are computed in float32 and
@@ -34,7 +35,7 @@ def elementwise(kernel=None, *, few=None, wide=False, half_as_is=False, complex_
 
     @functools.wraps(kernel)
     @np.errstate(all="ignore")
-    def function(*arrays, out=None, **options):
+    def function(*arrays, out=None, **options) -> np.ndarray:
         first = arrays[0]
         dtype, size = first.dtype, first.size
         working = FLOAT64 if wide else dtype
@@ -72,7 +73,7 @@ def elementwise(kernel=None, *, few=None, wide=False, half_as_is=False, complex_
     return function
 
 
-def _deliver(result, out):
+def _deliver(result, out) -> np.ndarray:
     """The result itself, or `out` with the result in it."""
     if out is None:
         return result
@@ -101,7 +102,7 @@ def _flatten(arrays):
     return [array.copy(order="K").ravel(order="K") for array in arrays], first.shape, True
 
 
-def by_range(key, cuts, functions, *arrays):
+def by_range(key, cuts, functions, *arrays) -> np.ndarray:
     """Apply to each number the function of the range its key lies in; the last range also takes the NaNs.
 
     The ranges are below the first cut, from each cut to the next, and from the last cut on. `arrays` are what the
@@ -112,12 +113,12 @@ def by_range(key, cuts, functions, *arrays):
     array([4.        , 1.73205081,        nan])
     """
     arrays = arrays or (key,)
-    result = None
-    at_least = None
+    parts = []
+    at_least = True
     for index, function in enumerate(functions):
         if index < len(cuts):
             below = key < cuts[index]
-            inside = below if at_least is None else below & at_least
+            inside = below & at_least
             at_least = ~below
         else:
             inside = at_least
@@ -125,10 +126,10 @@ def by_range(key, cuts, functions, *arrays):
         if where.size == key.size:  # also where there is nothing at all
             return function(*arrays)
         if where.size:
-            part = function(*[array.take(where) for array in arrays])
-            if result is None:
-                result = np.empty(key.shape, part.dtype)
-            result[where] = part
+            parts.append((where, function(*[array.take(where) for array in arrays])))
+    result = np.empty(key.shape, parts[0][1].dtype)
+    for where, part in parts:
+        result[where] = part
     return result
 
 
