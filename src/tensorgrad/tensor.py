@@ -653,7 +653,7 @@ class Tensor(
             if self._spec.size == 0:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
-        return bool(self.item())
+        return bool(self.item()) if type(self._array) is ndarray else self._array.truth()
 
     def __int__(self):
         return int(self.one_number())

@@ -386,8 +386,10 @@ def _filled(name, make, doc):
     def new(self, *size, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, **kwargs):
         if "size" in kwargs:
             size = (kwargs["size"],)
-        array = make(_shape(size or ((),), "new_" + name), numpy_dtype(dtype, self._spec.dtype))
-        return finished(array, None, device, requires_grad, layout, pin_memory)
+        shape, kind = _shape(size or ((),), "new_" + name), numpy_dtype(dtype, self._spec.dtype)
+        if type(self._array) is not ndarray:  # inside vmap: memory for every row
+            return self._array.fresh(lambda shape: wrap(make(shape, kind)), shape)
+        return finished(make(shape, kind), None, device, requires_grad, layout, pin_memory)
 
     function.__name__ = function.__qualname__ = name
     like.__name__ = like.__qualname__ = name + "_like"
@@ -481,6 +483,8 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
     >>> torch.zeros(1).new_full((2,), 3)
     tensor([3., 3.])
     """
+    if type(self._array) is not ndarray:
+        return self._array.fresh(lambda shape: full(shape, fill_value, dtype=dtype or self._spec.dtype), sizes_of((size,), "new_full"))
     return full(size, fill_value, dtype=dtype or self._spec.dtype, device=device, requires_grad=requires_grad)
 
 

@@ -50,6 +50,16 @@ def number_array(number, dtype):
     return found
 
 
+def certain(condition):
+    """Whether a 0-d tensor is surely true: inside vmap, where every row has its own answer, it is not."""
+    try:
+        return bool(condition)
+    except RuntimeError:
+        if type(condition._array) is np.ndarray:
+            raise
+        return False
+
+
 # Gradients that must fit their inputs
 
 

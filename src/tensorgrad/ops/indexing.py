@@ -199,7 +199,7 @@ def _as_index(item):
         if d.category >= dtypes.FLOAT or d in (dtypes.uint16, dtypes.uint32, dtypes.uint64):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if type(item._array) is not ndarray:
-            return item
+            return item if d not in (dtypes.bool_, dtypes.uint8) else _as_index(item._array.dynamic("mask"))
         if d is dtypes.uint8:
             import warnings
 
@@ -756,6 +756,8 @@ def masked_select(input, mask, *, out=None):
     tensor([1, 3])
     """
     check_tensor("masked_select", mask, "mask", 2)
+    if type(mask._array) is not ndarray:
+        return masked_select(input, mask._array.dynamic("masked_select"))
     if mask._spec.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     if broken := fitting.broadcast_error((input, mask)):
@@ -816,7 +818,7 @@ def _masked_fill_kernel(x, mask, value, inplace=False):
 
 _masked_fill = Primitive(
     "masked_fill", _masked_fill_kernel, arity=3, params=(), mutates=True, fresh=True,
-    rules={"x": lambda g, mask: g * ~mask, "value": lambda g, mask: (g * mask).sum()},
+    rules={"x": lambda g, mask: g * ~mask, "value": lambda g, mask, value_spec: _fit_either(g * mask, value_spec)},
 )  # fmt: skip
 
 
@@ -828,6 +830,8 @@ def nonzero(input, *, out=None, as_tuple=False):
             [3]])
     """
     check_tensor("nonzero", input)
+    if type(input._array) is not ndarray:
+        return nonzero(input._array.dynamic("nonzero"), as_tuple=as_tuple)
     places = np.atleast_1d(input._array).nonzero()
     if as_tuple:
         return tuple(wrap(p) for p in places)

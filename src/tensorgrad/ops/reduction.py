@@ -105,7 +105,7 @@ def _prod_back(g, x, out, dims):
     """g * out / x where that is safe; where a factor is zero, the product of all others."""
     shape = _kept(x.shape, dims)
     g, out = g.reshape(shape), out.reshape(shape)
-    if not bool((x == 0).any()):
+    if fitting.certain((x != 0).all()):
         return (g * out / x).conj() if x.is_complex() else g * out / x
     moved = x.movedim(dims, tuple(range(-len(dims), 0))).flatten(len(x.shape) - len(dims)) if dims else x.reshape(1)
     n = moved.shape[-1]
@@ -168,7 +168,7 @@ _cumprod = Primitive(
 def _cumprod_back(g, x, y, dim):
     if not x.shape:
         return g
-    if not bool((x == 0).any()):
+    if fitting.certain((x != 0).all()):
         return cumsum_back_tensor(g * y.conj(), dim) / x.conj()
     n, total = x.shape[dim], []
     for i in range(n):  # with zeros: the derivative of every later product with respect to x[i], one by one
