@@ -1,5 +1,6 @@
 """Special functions of arrays, against values computed at many digits, identities, and the borders of their domains."""
 
+import decimal
 import math
 from pathlib import Path
 
@@ -406,6 +407,14 @@ def test_every_name_is_there_and_no_other():
     assert all(callable(getattr(special, name)) for name in special.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         special.nothing
+
+
+@pytest.mark.parametrize(("dtype", "high"), [(np.float64, 26), (np.float32, 9)])
+def test_the_exponential_of_a_square_does_not_round_the_square(dtype, high):
+    x = np.random.default_rng(0).uniform(-high, high, 100).astype(dtype)
+    for factor in (1, -1, -0.5):
+        exact = [float((decimal.Decimal(float(number)) ** 2 * decimal.Decimal(factor)).exp()) for number in x]
+        np.testing.assert_allclose(special_evaluate.exp_square(x, factor), exact, rtol=3 * np.finfo(dtype).eps)
 
 
 def test_chebyshev_sums_are_what_they_say():
