@@ -188,7 +188,7 @@ def exp_square(x, factor):
     """
     x = np.minimum(np.abs(x), 60)  # the result is 0 or infinite long before
     bits, mask = (
-        (np.uint32, np.uint32(0xFFFFF000)) if x.dtype == FLOAT32 else (np.uint64, np.uint64(-1 << 27 & ~(-1 << 64)))
+        (np.uint32, np.uint32(0xFFFFF000)) if x.dtype == FLOAT32 else (np.uint64, np.uint64(0xFFFFFFFFF8000000))
     )
     high = (x.view(bits) & mask).view(x.dtype)  # few enough digits that its square is exact
     square = x * x
