@@ -77,7 +77,7 @@ def scatter_add(x, axis, index, values):
 
 
 def scatter_reduce(x, axis, index, values, reduce, include_self=True):
-    """A copy of x with values combined at `index`: "sum", "prod", "mean", "amax" or "amin"; x takes part or is replaced.
+    """A copy of x with values combined at `index`: "sum", "prod", "mean", "amax" or "amin"; with x or in place of it.
 
     >>> scatter_reduce(np.array([1.0, 2.0]), 0, np.array([0, 0]), np.array([4.0, 7.0]), "mean", include_self=False)
     array([5.5, 2. ])
