@@ -76,6 +76,8 @@ from tensorgrad.ops import (
     random as _random,
 )
 from tensorgrad.ops.fitting import broadcast_shapes
+from tensorgrad.ops.index import NAMES as _NAMES
+from tensorgrad.ops.index import find as _find
 from tensorgrad.printing import get_printoptions, set_printoptions
 from tensorgrad.random import (
     Generator,
@@ -111,7 +113,7 @@ for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul
                 globals()[_name] = _value
 
 _LAZY = {"autograd", "func", "nn", "optim", "utils", "linalg", "fft", "special", "distributions", "kernels", "show", "interop",
-         "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "hub", "multiprocessing"}  # fmt: skip
+         "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "hub", "multiprocessing", "signal", "masked"}  # fmt: skip
 
 
 def __getattr__(name):
@@ -126,7 +128,14 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             if error.name not in (f"tensorgrad.{name}", "tensorgrad.func"):
                 raise
-    raise AttributeError(f"module 'tensorgrad' has no attribute '{name}'")
+    if name.startswith("__"):
+        raise AttributeError(f"module 'tensorgrad' has no attribute '{name}'")
+    value = globals()[name] = _find("", name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_LAZY, *_NAMES.get("", ()), "vmap"})
 
 
 def is_tensor(obj):
@@ -177,3 +186,7 @@ def numel(input):
 
 
 from tensorgrad import autograd  # noqa: E402
+from tensorgrad.autograd.gradcheck import gradcheck as _gradcheck  # noqa: E402
+from tensorgrad.autograd.gradcheck import gradgradcheck as _gradgradcheck  # noqa: E402
+
+autograd.gradcheck, autograd.gradgradcheck = _gradcheck, _gradgradcheck  # the functions, as in PyTorch, not their module

@@ -5,8 +5,8 @@ import importlib
 from tensorgrad.autograd.differentiate import backward, grad
 from tensorgrad.autograd.modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 
-_HOMES = {"Function": "function", "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "gradcheck": "gradcheck",
-          "gradgradcheck": "gradcheck", "Variable": "variable"}  # fmt: skip
+_HOMES = {"Function": "function", "detect_anomaly": "anomaly", "set_detect_anomaly": "anomaly", "Variable": "variable"}
+
 _ROOMS = {"function", "anomaly", "functional", "forward_ad", "graph", "grad_mode"}
 
 

@@ -8,6 +8,8 @@ from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.primitive import Primitive
 from tensorgrad.ops.reduction import log_softmax
 
+PUBLIC = {"nn.functional": "mse_loss nll_loss cross_entropy"}
+
 
 def reduced(loss, reduction):
     """A loss per element, its mean or its sum."""
