@@ -57,6 +57,7 @@ class FunctionNode(FunctionCtx, Node):
     function = None
     saved = None
     saved_outputs = ()
+    moving = False  # while jvp runs
 
     def __init__(self):
         self.seq, self.edges, self.saved, self.extra = tick(), (), (), None
@@ -66,6 +67,8 @@ class FunctionNode(FunctionCtx, Node):
     @property
     def saved_tensors(self):
         """The tensors that `save_for_backward` kept."""
+        if self.moving:  # jvp reads what was saved for it
+            return tuple(self.saved_for_forward)
         if self.saved is None:
             raise RuntimeError(FREED)
         if not self.saved:
@@ -244,23 +247,33 @@ class Function(metaclass=FunctionMeta):
         payloads = [a._array for a in args if isinstance(a, Tensor) and type(a._array) is not np.ndarray]
         if payloads:
             return max(payloads, key=lambda payload: payload.level).apply_function(cls, args)
+        return cls.run(args, kwargs)[0]
+
+    @classmethod
+    def run(cls, args, kwargs, edges=None, compute=None):
+        """(outputs, ctx) of one application. A transform gives the edges on its own tape and how to compute the outputs."""
         ctx = cls._backward_cls()
         tensors = [a if isinstance(a, Tensor) else None for a in args]
-        edges = tuple(None if t is None else t._node for t in tensors)
+        if edges is None:
+            edges = tuple(None if t is None else t._node for t in tensors)
         recorded = recording() and any(edge is not None for edge in edges)
         ctx.needs_input_grad = tuple(recorded and edge is not None for edge in edges)
         own_context = cls.setup_context is not Function.setup_context
-        with modes.no_grad():
-            outputs = cls.forward(*args, **kwargs) if own_context else cls.forward(ctx, *args, **kwargs)
-            if own_context:
-                cls.setup_context(ctx, args, outputs)
+        if compute is None:
+            with modes.no_grad():
+                outputs = cls.forward(*args, **kwargs) if own_context else cls.forward(ctx, *args, **kwargs)
+                if own_context:
+                    cls.setup_context(ctx, args, outputs)
+        else:
+            outputs = compute()
+            cls.setup_context(ctx, args, outputs)
         single = not isinstance(outputs, tuple)
         listed = [outputs] if single else list(outputs)
         listed = cls.connect(ctx, tensors, edges, listed, recorded)
         ctx.finish_saving(listed)
         if recorded and mode.special:
             fitting.on_record(ctx)
-        return listed[0] if single else tuple(listed)
+        return (listed[0] if single else tuple(listed)), ctx
 
     @classmethod
     def connect(cls, ctx, tensors, edges, outputs, recorded):
