@@ -41,30 +41,23 @@ isfinite = unary("isfinite", lambda x: np.isfinite(x), promote="bool", doc="Wher
     + _example("isfinite(torch.tensor([1., float('inf')]))", "tensor([ True, False])"))  # fmt: skip
 
 
-def _no_floats(name):
-    def check(operands):
-        common = dtypes.result_dtype(operands)
-        if common.category >= FLOAT:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{common.title}'")
-
-    return check
-
-
-bitwise_and = binary("bitwise_and", np.bitwise_and, check=_no_floats("bitwise_and"), doc="And, bit by bit."
+bitwise_and = binary("bitwise_and", np.bitwise_and, floating=False, doc="And, bit by bit."
     + _example("bitwise_and(torch.tensor(6), 3)", "tensor(2)"))  # fmt: skip
-bitwise_or = binary("bitwise_or", np.bitwise_or, check=_no_floats("bitwise_or"), doc="Or, bit by bit."
+bitwise_or = binary("bitwise_or", np.bitwise_or, floating=False, doc="Or, bit by bit."
     + _example("bitwise_or(torch.tensor(6), 3)", "tensor(7)"))  # fmt: skip
-bitwise_xor = binary("bitwise_xor", np.bitwise_xor, check=_no_floats("bitwise_xor"), doc="Exclusive or, bit by bit."
+bitwise_xor = binary("bitwise_xor", np.bitwise_xor, floating=False, doc="Exclusive or, bit by bit."
     + _example("bitwise_xor(torch.tensor(6), 3)", "tensor(5)"))  # fmt: skip
 
 
-def _only_integers(operands):
-    if operands[0].dtype.category >= FLOAT:
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
-
-
-bitwise_not = unary("bitwise_not", np.invert, promote="same", check=_only_integers, doc="Not, bit by bit."
+bitwise_not = unary("bitwise_not", np.invert, promote="same", floating=False, doc="Not, bit by bit."
     + _example("bitwise_not(torch.tensor([0, 5]))", "tensor([-1, -6])"))  # fmt: skip
+
+
+def _invert(self):
+    """~x."""
+    if self._spec.dtype.category >= FLOAT:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
 
 
 def _shift(kernel, beyond):
@@ -78,9 +71,9 @@ def _shift(kernel, beyond):
     return shift
 
 
-bitwise_left_shift = binary("lshift", _shift(np.left_shift, lambda a: a * 0), check=_no_floats("lshift"), boolean=False,
+bitwise_left_shift = binary("lshift", _shift(np.left_shift, lambda a: a * 0), floating=False, boolean=False,
     doc="Shift the bits left." + _example("bitwise_left_shift(torch.tensor(3), 2)", "tensor(12)"))  # fmt: skip
-bitwise_right_shift = binary("rshift", _shift(np.right_shift, lambda a: -(a < 0).astype(a.dtype)), check=_no_floats("rshift"),
+bitwise_right_shift = binary("rshift", _shift(np.right_shift, lambda a: -(a < 0).astype(a.dtype)), floating=False,
     boolean=False, doc="Shift the bits right." + _example("bitwise_right_shift(torch.tensor(12), 2)", "tensor(3)"))  # fmt: skip
 
 # Choices: at a tie, each side has half of the gradient.
@@ -101,7 +94,7 @@ class Where(Pointwise):
     def common_dtype(self, operands):
         return dtypes.result_dtype(operands[1:])
 
-    def compute(self, operands):
+    def compute(self, operands, params=()):
         condition, a, b = operands
         common = self.common_dtype(operands)
         a, b = (
@@ -245,7 +238,7 @@ class ComparisonMixin:
 
     __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = (
         eq.operator, ne.operator, lt.operator, le.operator, gt.operator, ge.operator)  # fmt: skip
-    __and__, __or__, __xor__, __invert__ = bitwise_and.operator, bitwise_or.operator, bitwise_xor.operator, bitwise_not
+    __and__, __or__, __xor__, __invert__ = bitwise_and.operator, bitwise_or.operator, bitwise_xor.operator, _invert
     __rand__, __ror__, __rxor__ = reflected(bitwise_and), reflected(bitwise_or), reflected(bitwise_xor)
     __lshift__, __rshift__ = bitwise_left_shift.operator, bitwise_right_shift.operator
     __rlshift__, __rrshift__ = reflected(bitwise_left_shift), reflected(bitwise_right_shift)

@@ -81,13 +81,11 @@ def array_of(data, dtype=None):
         elif inferred.category == dtypes.BOOL:
             array = np.array([builtins.bool(v) for v in flat], bool)
         elif inferred.category == dtypes.INTEGER:
-            array = np.array([builtins.int(v) for v in flat], inferred.numpy)
+            array = _integers([builtins.int(v) for v in flat], inferred)
         else:
             array = np.array(flat, np.float64).astype(inferred.numpy)
     except TypeError:
         bad = next((v for v in flat if isinstance(v, builtins.complex)), flat[0] if flat else None)
-        if isinstance(bad, builtins.complex):
-            raise RuntimeError("value cannot be converted to type float without overflow") from None
         raise TypeError(f"must be real number, not {type(bad).__name__}") from None
     return array.reshape(shape)
 
@@ -101,34 +99,27 @@ def _number(value, dtype):
     if dtype.category < dtypes.COMPLEX and isinstance(value, (builtins.complex, np.complexfloating)):
         raise RuntimeError("value cannot be converted to type float without overflow")
     if dtype.category == dtypes.INTEGER:
-        if isinstance(value, (builtins.float, np.floating)) and not math.isfinite(value):
-            raise RuntimeError(
-                "cannot convert float NaN to integer"
-                if value != value
-                else "value cannot be converted to type int64_t without overflow"
-            )
-        return np.array(builtins.int(value), dtype.numpy)
+        return _integers([builtins.int(value)], dtype).reshape(())
     return np.array(value).astype(dtype.numpy)
 
 
 def _check_range(flat, dtype):
+    """Raise for numbers that an integer dtype has no place for; unsigned ones take negative numbers, as in C."""
     if dtype.category != dtypes.INTEGER:
         return
     info = np.iinfo(dtype.numpy)
+    low = info.min or -info.max
     for value in flat:
-        if (
-            not isinstance(value, (builtins.complex, np.complexfloating))
-            and value == value
-            and not info.min <= value <= info.max
-        ):
-            if isinstance(value, (builtins.int, np.integer)) and not -(2**63) <= value < 2**64:
-                raise RuntimeError("Overflow when unpacking long long")
-            raise RuntimeError(
-                f"value cannot be converted to type {_C_INTEGERS.get(dtype.name, dtype.name)} without overflow"
-            )
+        if isinstance(value, (builtins.complex, np.complexfloating)) or low <= value <= info.max:
+            continue
+        if isinstance(value, (builtins.int, np.integer)) and not -(2**63) <= value < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
 
 
-_C_INTEGERS = {"int32": "int"}  # fmt: skip
+def _integers(numbers, dtype):
+    return np.array([n & dtypes.iinfo(dtype).max if n < 0 else n for n in numbers] if dtype.name.startswith("u") else numbers,
+                    dtype.numpy)  # fmt: skip
 
 
 def shape_of(data):
@@ -193,7 +184,7 @@ def _flatten(data, shape, dim, flat):
     if isinstance(data, str):
         raise TypeError("new(): invalid data type 'str'")
     if not hasattr(data, "__len__"):
-        raise TypeError(f"expected sequence of length {shape[dim]} at dim {dim} (got a {type(data).__name__})")
+        raise TypeError(f"not a sequence: expected one of length {shape[dim]} at dim {dim}, got a {type(data).__name__}")
     if len(data) != shape[dim]:
         raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
     for item in data:
@@ -201,14 +192,12 @@ def _flatten(data, shape, dim, flat):
 
 
 def infer_dtype(flat):
-    """The dtype of Python numbers: the highest kind among them."""
-    kinds = {type(v) for v in flat}
-    if any(issubclass(k, (builtins.complex, np.complexfloating)) for k in kinds):
-        return dtypes.default_complex()
-    floats = [k for k in kinds if issubclass(k, (builtins.float, np.floating))]
-    if floats:
-        return dtypes.float64 if np.float64 in floats else dtypes.get_default_dtype()
-    return dtypes.bool_ if all(issubclass(k, (builtins.bool, np.bool_)) for k in kinds) else dtypes.int64
+    """The dtype that numbers have in common; NumPy's bring their own."""
+    found = None
+    for kind in dict.fromkeys(type(v) for v in flat):
+        own = dtypes.of_numpy(np.dtype(kind)) if issubclass(kind, np.generic) else dtypes.of_number(kind())
+        found = own if found is None else dtypes.promote_types(found, own)
+    return found
 
 
 def checked_array(array):
@@ -220,6 +209,11 @@ def checked_array(array):
             "currently not supported."
         )
     dtypes.of_numpy(array.dtype)
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
     return array
 
 
@@ -252,11 +246,6 @@ def from_numpy(ndarray_):
     if not isinstance(ndarray_, ndarray):
         raise TypeError(f"expected np.ndarray (got {fitting.kind_name(ndarray_)})")
     array = checked_array(ndarray_)
-    if any(s < 0 for s in array.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
-            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
-        )
     if any(s % array.itemsize for s in array.strides):
         raise ValueError(
             "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate the memory."
@@ -457,8 +446,12 @@ def full(
     >>> torch.full((2,), 7)
     tensor([7, 7])
     """
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     if isinstance(fill_value, fitting.Tensor):
         dtype, fill_value = dtype or fill_value._spec.dtype, fill_value.item()
+    if not is_number(fill_value):
+        raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
     d = dtype or dtypes.of_number(fill_value)
     array = np.full(_shape((size,), "full"), fitting.number_array(fill_value, d))
     if out is not None:

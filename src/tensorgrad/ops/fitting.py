@@ -155,6 +155,13 @@ def must_be_tensor(function, value, argument="input", position=1):
     )
 
 
+def wrong_arguments(function, arguments):
+    """The TypeError for arguments of which no form of a function takes the types."""
+    kinds = ", ".join("Tensor" if isinstance(a, Tensor) else kind_name(a) for a in arguments if a is not None)
+    name = function.partition(".")[0].removesuffix("_min").removesuffix("_max")
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds})")
+
+
 def kind_name(value):
     """The name of a value's type as PyTorch's errors spell it: NumPy's with their module."""
     kind = type(value)

@@ -302,6 +302,8 @@ def setitem(self, index, value):
         )
     basic, arrays, places, last = parse(self, index)
     if not isinstance(value, fitting.Tensor):
+        if isinstance(value, complex) and not self._spec.dtype.is_complex:
+            raise RuntimeError("value cannot be converted to type float without overflow")
         value = wrap(np.asarray(value).astype(self._spec.dtype.numpy))
     direct = all(b == WHOLE and type(b) is slice for b in basic)
     target = self if direct else _VIEWS[last](self, ((*basic, ...),))
@@ -321,6 +323,12 @@ def _trim(value, shape):
             f"expand({value.type()}{{{list(value.shape)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) "
             f"must be greater or equal to the number of dimensions in the tensor ({len(value.shape)})"
         )
+    for dim, (n, m) in enumerate(zip(shape[-extra:] if extra else shape, value.shape, strict=True)):
+        if m not in (n, 1):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({m}) at non-singleton dimension "
+                f"{dim - extra}.  Target sizes: {list(shape)}.  Tensor sizes: {list(value.shape)}"
+            )
     return value
 
 

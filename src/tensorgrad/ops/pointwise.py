@@ -26,44 +26,47 @@ class Pointwise(Primitive):
     """A Primitive on elements: broadcasts, promotes, and has a fast path.
 
     promote: "same" (the common dtype), "float" (integers become floats), "bool" (compares in the common dtype).
+    params: numbers that the kernel takes after its operands and that slopes may name (see parametric.py). Half types are
+    computed in float32 and rounded once; `halves=False`: the kernel is about the very bits of a number.
     """
 
-    def __init__(self, name, kernel, slopes, inputs, *, promote="same", integer=True, boolean=True, complex=True,
-                 conjugate=True, check=None, number_node=None, pullback=None, **options):  # fmt: skip
-        self.slopes, self.promote, self.complex, self.check = slopes, promote, complex, check
+    def __init__(self, name, kernel, slopes, inputs, *, promote="same", integer=True, boolean=True, floating=True,
+                 complex=True, conjugate=True, check=None, number_node=None, pullback=None, params=(), halves=True, **options):  # fmt: skip
+        self.slopes, self.promote, self.complex, self.check, self.halves = slopes, promote, complex, check, halves
         if pullback is not None:  # not holomorphic: the rule for complex numbers is no slope
             pullback.words = pullback.__code__.co_varnames[1 : pullback.__code__.co_argcount]
-        self.integer, self.boolean, self.holomorphic = integer, boolean, pullback is None and conjugate
+        self.integer, self.boolean, self.floating = integer, boolean, floating
+        self.holomorphic = pullback is None and conjugate
         rules = {}
         for word, slope in zip(inputs, slopes or (), strict=False):
             if slope is not None:
                 rules[word] = pullback or slope_rule(slope, conjugate)
         options.setdefault("fresh", pullback is None and all(rule.words for rule in rules.values()))
-        super().__init__(name, kernel, rules=rules, inputs=inputs, arity=len(inputs), params=(), fit=True, **options)
+        super().__init__(name, kernel, rules=rules, inputs=inputs, arity=len(inputs), params=params, fit=True, **options)
         self.with_number = self.variant(name + ".number", number_node) if number_node else self
 
-    def slow(self, operands, out=None):
+    def slow(self, operands, out=None, params=()):
         """Everything that the fast path does not do: promotion, broadcasting, numbers, transforms, out=."""
         if out is not None:
-            return write_out(out, self.name, operands, lambda: self.slow(operands))
+            return write_out(out, self.name, operands, lambda: self.slow(operands, None, params))
         for operand in operands:
             if isinstance(operand, Tensor) and type(operand._array) is not ndarray:
-                return transformed(self, operands, ())
+                return transformed(self, operands, params)
         if mode.special:
-            intercepted = intercept(self, operands, ())
+            intercepted = intercept(self, operands, params)
             if intercepted is not None:
                 return intercepted
-        array = self.compute(operands)
+        array = self.compute(operands, params)
         result = wrap(array)
         edges = [t._node if isinstance(t, Tensor) else None for t in operands]
         if recording() and self.plans and any(e is not None for e in edges) and result._spec.dtype.category >= FLOAT:
-            result._node = self.recorder(operands).record(operands, (), edges, result._array)
+            result._node = self.recorder(operands).record(operands, params, edges, result._array)
         return result if not mode.special else settled(result)
 
     def apply(self, inputs, params):
-        return self.slow(inputs)
+        return self.slow(inputs, None, params)
 
-    def compute(self, operands):
+    def compute(self, operands, params=()):
         """The result as an array, promoted and broadcast as PyTorch does."""
         if self.check is not None:
             self.check(operands)
@@ -73,10 +76,14 @@ class Pointwise(Primitive):
             if isinstance(operand, Tensor):
                 array = operand._array
                 arrays.append(array if operand._spec.dtype is common else array.astype(common.numpy))
-            else:
+            elif is_number(operand):
                 arrays.append(number_array(operand, common))
+            else:
+                raise fitting.wrong_arguments(self.name, operands)
+        if self.halves and common.itemsize == 2 and common.category == FLOAT:
+            arrays = [array.astype(FLOAT32) for array in arrays]
         try:
-            result = self.kernel(*arrays)
+            result = self.kernel(*arrays, *params)
         except ValueError as error:
             raise broadcast_error(operands) or error from None
         except TypeError:
@@ -95,25 +102,36 @@ class Pointwise(Primitive):
         if (
             (common.category == 1 and not self.integer)
             or (common.category == 0 and not self.boolean)
+            or (common.category >= FLOAT and not self.floating)
             or (common.is_complex and not self.complex)
         ):
             raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.title}'")
         return common
 
-    def write(self, operands):
+    def write(self, operands, params=()):
         """The in-place form."""
         target = operands[0]
         fitting.check_inplace_dtype(target, self.result_dtype(operands))
-        return self.inplace(operands, (), compute=lambda: self.compute(operands))
+        return self.inplace(operands, params, compute=lambda: self.compute(operands, params))
 
     def rewrite(self, inputs, params):
-        return self.write(inputs)
+        return self.write(inputs, params)
+
+    def pull(self, edges, g, values, specs, fit):
+        if fit is fitting.fit_array and g.dtype.itemsize == 2:  # half types here too
+            g, values = g.astype(FLOAT32), [widened(value) for value in values]
+        return super().pull(edges, g, values, specs, fit)
 
     def recorder(self, inputs):
         return self if isinstance(inputs[-1], Tensor) else self.with_number
 
     def result_dtype(self, operands):
         return dtypes.bool_ if self.promote == "bool" else self.common_dtype(operands)
+
+
+def widened(value):
+    """A half-precision array as float32; anything else as it is."""
+    return value.astype(FLOAT32) if type(value) is ndarray and value.dtype.itemsize == 2 and value.dtype.kind in "fV" else value
 
 
 def slope_rule(slope, conjugate):
@@ -147,7 +165,7 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
     )
     words = slope.__code__.co_varnames[: slope.__code__.co_argcount] if slope else ()
     saves_x, saves_y = "x" in words, "y" in words
-    fast = promote != "bool"
+    fast = promote != "bool" and primitive.floating
     if slope is not None:
         fast_class = type(
             primitive.node_name,
@@ -251,7 +269,7 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **
     # Which operand each gradient needs: [left needs a, left needs b, right needs a, right needs b].
     uses_a, uses_b = ["a" in w for w in words], ["b" in w for w in words]
     saves_out = any("out" in w for w in words)
-    fast = promote != "bool"
+    fast = promote != "bool" and primitive.floating
     left_a, right_a, left_b, right_b = *uses_a, *uses_b
     saves_any = any((*uses_a, *uses_b, saves_out))
     fast_class = number_class = None
