@@ -58,7 +58,7 @@ class Spec:
         self.shape, self.dtype, self.size = Size(shape), dtype, 1
         for dim in shape:
             self.size *= dim
-        self.fast = dtype.is_floating_point
+        self.fast = dtype.is_floating_point and dtype.itemsize > 2  # half types are computed in float32
         self.inference, self.names, self.variants = False, None, None
 
     def variant(self, *, inference=False, transformed=False, names=None):

@@ -284,10 +284,8 @@ def pointwise_rule(primitive):
     def batch(how, values, batched, params, size):
         if len(values) == 2:
             a, b = values
-            if type(b) is not Tensor:
-                return how((a, b), ())
-            if type(a) is not Tensor:
-                return how((a, b), ())
+            if type(b) is not Tensor or type(a) is not Tensor:
+                return how((a, b), params)
             m, n = len(a._spec.shape) - batched[0], len(b._spec.shape) - batched[1]
             if m < n and batched[0]:
                 a = padded(a, n)
@@ -298,24 +296,24 @@ def pointwise_rule(primitive):
             if plain and how == apply:
                 left, right, spec = a._array, b._array, a._spec
                 if (
-                    type(left) is ndarray and type(right) is ndarray and spec.dtype is b._spec.dtype
+                    type(left) is ndarray and type(right) is ndarray and spec.dtype is b._spec.dtype and spec.dtype.itemsize > 2
                     and spec.dtype.is_floating_point and not mode.special
                     and ((a._node is None and b._node is None) or (mode.quiet and not state.recording))
                 ):  # fmt: skip
                     try:
-                        return wrap(kernel(left, right))
+                        return wrap(kernel(left, right, *params))
                     except ValueError:
                         pass  # shapes that do not broadcast: told below
-            return how((a, b), ())
+            return how((a, b), params)
         if len(values) == 1:
-            return how(values, ())
+            return how(values, params)
         ranks = [len(v._spec.shape) - b if isinstance(v, Tensor) else 0 for v, b in zip(values, batched, strict=True)]
         rank = max(ranks)
         lined = [padded(v, rank) if b and r < rank else v for v, b, r in zip(values, batched, ranks, strict=True)]
         dtypes = {v._spec.dtype for v in lined if isinstance(v, Tensor)}
         if len(dtypes) > 1 and 0 in ranks and rank:
             lined = promoted(primitive, lined, ranks)
-        return how(tuple(lined), ())
+        return how(tuple(lined), params)
 
     return batch
 

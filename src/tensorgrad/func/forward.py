@@ -179,7 +179,7 @@ def push_forward(primitive, primals, tangents, params, out):
     if primitive.pushforward is not None:
         return given(primitive, primals, tangents, params, out)
     if isinstance(primitive, Pointwise) and is_slope(primitive, primals):
-        return pointwise(primitive, primals, tangents, out)
+        return pointwise(primitive, primals, tangents, params, out)
     if primitive.linear:
         return linear(primitive, primals, tangents, params)
     if primitive.multilinear:
@@ -194,14 +194,14 @@ def is_slope(primitive, primals):
     return primitive.holomorphic or not any(isinstance(p, Tensor) and p._spec.dtype.is_complex for p in primals)
 
 
-def pointwise(primitive, primals, tangents, out):
+def pointwise(primitive, primals, tangents, params, out):
     """The sum of slope times tangent."""
     total, dtype, values = None, out._spec.dtype, None
     for slope, tangent in zip(primitive.slopes or (), tangents, strict=False):
         if tangent is None or slope is None:
             continue
         if values is None:
-            values = dict(zip(primitive.inputs, primals, strict=True), y=out, out=out)
+            values = dict(zip(primitive.inputs + primitive.params, (*primals, *params), strict=True), y=out, out=out)
         words = slope.__code__.co_varnames[: slope.__code__.co_argcount]
         factor = slope(*[values[word] for word in words])
         if tangent._spec.dtype is not dtype:
