@@ -582,7 +582,7 @@ def logsumexp(input, dim, keepdim=False, *, out=None):
     """log(sum(exp(x))) along dimensions, without overflow.
 
     >>> torch.logsumexp(torch.tensor([1000., 1000.]), 0)
-    tensor(1000.6931)
+    tensor(1000.6932)
     """
     dims = _reduced(input, dim, "logsumexp")
     if input._spec.dtype.category < FLOAT:
