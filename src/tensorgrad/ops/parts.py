@@ -1,0 +1,336 @@
+"""Views of some of the elements: one index, a range, a diagonal, windows, pieces.
+
+The transpose of such a view embeds the gradient in zeros (`embed`), and the transpose of that is the view again. Where
+places are seen several times, the transpose adds.
+"""
+
+import builtins
+
+import numpy as np
+
+from tensorgrad.ops import fitting
+from tensorgrad.ops.both import number, xp
+from tensorgrad.ops.fitting import check_tensor, dim_of
+from tensorgrad.ops.primitive import Primitive
+from tensorgrad.ops.reshaping import view
+
+# Views of a part
+
+
+def _embedded(g, primitive, params, spec):
+    whole = np.zeros(spec.shape, g.dtype)
+    primitive.kernel(whole, *params)[...] = g
+    return whole
+
+
+_embed = Primitive("embed", _embedded, transpose=lambda h, primitive, params: primitive.on(h, params), fresh=False)
+
+
+@number
+def embed(g, primitive, params, spec):
+    """Zeros of a view's base with `g` where the view is."""
+    return _embedded(np.asarray(g), primitive, params, spec)
+
+
+def partial_view(name, kernel, node=None):
+    """Declare a view that shows each of some of the elements once."""
+
+    primitive = Primitive(
+        name, kernel, view=True, fresh=True, node=node, inputs=("x",), params=("params",),
+        transpose=lambda g, x, params: xp.embed(g, primitive, (params,), x),
+    )  # fmt: skip
+    return primitive
+
+
+_index = partial_view("slice", lambda x, params: x[params[0]])
+_select = _index.variant("select", "SelectBackward0")
+_new_axis = _index.variant("new_axis", "UnsqueezeBackward0")
+_alias = _index.variant("alias", "AliasBackward0")
+
+
+def _diagonal_kernel(x, params):
+    offset, dim1, dim2 = params
+    result = np.diagonal(x, offset, dim1, dim2)
+    if isinstance(result, np.ndarray) and not result.flags.writeable and x.flags.writeable:
+        result.flags.writeable = True
+    return result
+
+
+_diagonal = partial_view("diagonal", _diagonal_kernel)
+
+
+def select(input, dim, index):
+    """One index of one dimension.
+
+    >>> torch.arange(6).view(2, 3).select(1, 0)
+    tensor([0, 3])
+    """
+    ndim = len(input._spec.shape)
+    if not ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim, n = dim_of(dim, ndim), None
+    n, index = input.shape[dim], int(index)
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
+    return _select(input, (((builtins.slice(None),) * dim + (index, ...)),))
+
+
+def narrow(input, dim, start, length):
+    """`length` indices of one dimension from `start` on.
+
+    >>> torch.arange(5).narrow(0, 1, 3)
+    tensor([1, 2, 3])
+    """
+    if not input._spec.shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    dim = dim_of(dim, len(input._spec.shape))
+    n, start = input.shape[dim], int(start)
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    start += n * (start < 0)
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return _index(input, (((builtins.slice(None),) * dim + (builtins.slice(start, start + length),)),))
+
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """A view of the diagonals of two dimensions, as the last dimension.
+
+    >>> torch.arange(4).view(2, 2).diagonal()
+    tensor([0, 3])
+    """
+    ndim = len(input._spec.shape)
+    dim1, dim2 = dim_of(dim1, ndim), dim_of(dim2, ndim)
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = input.shape[dim1], input.shape[dim2]
+    if builtins.min(rows, columns - offset) <= 0 or rows + offset <= 0:  # beyond the corner: NumPy raises here
+        offset = columns if offset > 0 else -rows
+    return _diagonal(input, (offset, dim1, dim2))
+
+
+# Overlapping views: their transposes add
+
+
+def _strided(x, size, stride, offset):
+    memory = fitting.owner(x)
+    flat = memory if memory.ndim == 1 and memory.flags.c_contiguous else memory.reshape(-1, order="A")
+    return np.ndarray(
+        size, x.dtype, flat.view(x.dtype), offset * x.dtype.itemsize, [s * x.dtype.itemsize for s in stride]
+    )
+
+
+def _strided_transpose(g, x, size, stride, offset):
+    return xp.strided_sum(g, x, size, stride, offset)
+
+
+def _sum_strided(g, spec, size, stride, offset):
+    count = builtins.max(
+        spec.size, 1 + offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if g.size else 0
+    )
+    flat = np.zeros(count, g.dtype)
+    places = np.full((), offset)
+    for n, s in zip(size, stride, strict=True):
+        places = places[..., None] + np.arange(n) * s
+    np.add.at(flat, places.reshape(-1), np.asarray(g).reshape(-1))
+    return flat[: spec.size].reshape(spec.shape)
+
+
+_as_strided = Primitive("as_strided", _strided, transpose=_strided_transpose, view=True, fresh=True)
+_strided_sum = Primitive(
+    "strided_sum", _sum_strided, fresh=True, params=("spec", "size", "stride", "offset"),
+    transpose=lambda h, spec, size, stride, offset: _as_strided(h.contiguous(), size, stride, offset),
+)  # fmt: skip
+
+
+@number
+def strided_sum(g, spec, size, stride, offset):
+    return _sum_strided(g, spec, size, stride, offset)
+
+
+def as_strided(input, size, stride, storage_offset=None):
+    """A view of the storage with any shape and strides.
+
+    >>> torch.arange(5).as_strided((2, 2), (1, 1))
+    tensor([[0, 1],
+            [1, 2]])
+    """
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(n < 0 for n in stride):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: " + str(list(stride))
+        )
+    offset = input.storage_offset() if storage_offset is None else storage_offset
+    available = fitting.owner(input._array).nbytes // input._spec.dtype.itemsize
+    needed = 0 if 0 in size else 1 + offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if needed > available:
+        itemsize = input._spec.dtype.itemsize
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {needed * itemsize} are out of bounds for storage of size {available * itemsize}"
+        )
+    return _as_strided(input, size, stride, offset)
+
+
+def _windows(x, dim, size, step):
+    view = np.lib.stride_tricks.sliding_window_view(x, size, dim, writeable=x.flags.writeable)
+    return view[(builtins.slice(None),) * dim + (builtins.slice(None, None, step),)]
+
+
+def _sum_windows(g, spec, dim, size, step):
+    whole = np.zeros(spec.shape, g.dtype)
+    for i in range(size):
+        stop = i + (g.shape[dim] - 1) * step + 1
+        whole[(builtins.slice(None),) * dim + (builtins.slice(i, stop, step),)] += g[..., i]
+    return whole
+
+
+_unfold = Primitive(
+    "unfold",
+    _windows,
+    transpose=lambda g, x, dim, size, step: xp.window_sum(g, x, dim, size, step),
+    view=True,
+    fresh=True,
+)
+_window_sum = Primitive("window_sum", _sum_windows, params=("spec", "dim", "size", "step"), fresh=True,
+                        transpose=lambda h, dim, size, step: _unfold(h, dim, size, step))  # fmt: skip
+
+
+@number
+def window_sum(g, spec, dim, size, step):
+    return _sum_windows(g, spec, dim, size, step)
+
+
+def unfold(input, dimension, size, step):
+    """A view of all windows of `size` along a dimension, `step` apart, as a new last dimension.
+
+    >>> torch.arange(5).unfold(0, 2, 1)
+    tensor([[0, 1],
+            [1, 2],
+            [2, 3],
+            [3, 4]])
+    """
+    ndim = len(input._spec.shape)
+    dim = dim_of(dimension, ndim)
+    if ndim == 0:
+        input, ndim = view(input, (1,)), 1
+    if size < 0:
+        raise RuntimeError("size is " + str(size) + " but must be >= 0")
+    if size > input.shape[dim]:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {input.shape[dim]} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return _unfold(input, dim, size, step)
+
+
+# Several views at once
+
+
+def _pieces_back(g, x, dim, sizes):
+    """Gradients of the pieces, some of them None, put together."""
+    like = next(p for p in g if p is not None)
+    pieces = []
+    for piece, n in zip(g, sizes, strict=True):
+        if piece is None:
+            shape = (*x.shape[:dim], n, *x.shape[dim + 1 :])
+            piece = np.zeros(shape, like.dtype) if isinstance(like, np.ndarray) else like.new_zeros(shape)
+        pieces.append(piece)
+    return xp.concatenated(pieces, dim, like)
+
+
+@number
+def concatenated(pieces, dim, like):
+    return np.concatenate(pieces, dim)
+
+
+def _cut(x, dim, sizes):
+    pieces, start, lead = [], 0, (builtins.slice(None),) * dim
+    for n in sizes:
+        pieces.append(x[(*lead, builtins.slice(start, start + n))])
+        start += n
+    return tuple(pieces)
+
+
+_split = Primitive("split", _cut, transpose=_pieces_back, view=True, count=True, fresh=True)
+_split_sizes = _split.variant("split_with_sizes", "SplitWithSizesBackward0")
+
+
+def split(tensor, split_size_or_sections, dim=0):
+    """Views of pieces of a dimension, all of one size but the last, or of the sizes given.
+
+    >>> torch.arange(5).split(2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    check_tensor("split", tensor)
+    if not tensor._spec.shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = dim_of(dim, len(tensor._spec.shape))
+    n, size = tensor.shape[dim], split_size_or_sections
+    if isinstance(size, (tuple, list)):
+        if any(s < 0 for s in size):
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(size)}"
+            )
+        if sum(size) != n:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), "
+                f"but got split_sizes={list(size)}"
+            )
+        return _split_sizes(tensor, dim, tuple(size))
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if size == 0 and n:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+    return _split(tensor, dim, tuple(builtins.min(size, n - i) for i in range(0, n, size)) if n else (0,))
+
+
+def chunk(input, chunks, dim=0):
+    """Views of at most `chunks` pieces of a dimension.
+
+    >>> torch.arange(5).chunk(2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    if not input._spec.shape:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    dim = dim_of(dim, len(input._spec.shape))
+    n = input.shape[dim]
+    return split(input, -(-n // chunks) if n else 0, dim) if n else split(input, (0,) * chunks, dim)
+
+
+def _unbound(x, dim):
+    lead = (builtins.slice(None),) * dim
+    return tuple(x[(*lead, i, ...)] for i in range(x.shape[dim]))  # with `...` even a single number is a view
+
+
+def _bind_back(g, x, dim):
+    like = next(p for p in g if p is not None)
+    shape = (*x.shape[:dim], *x.shape[dim + 1 :])
+    zero = np.zeros(shape, like.dtype) if isinstance(like, (np.ndarray, np.generic)) else like.new_zeros(shape)
+    return xp.stacked([zero if p is None else p for p in g], dim, like)
+
+
+@number
+def stacked(pieces, dim, like):
+    return np.stack(pieces, dim)
+
+
+_unbind = Primitive("unbind", _unbound, transpose=_bind_back, view=True, count=True, fresh=True)
+
+
+def unbind(input, dim=0):
+    """Views of each index of a dimension.
+
+    >>> torch.tensor([1, 2]).unbind()
+    (tensor(1), tensor(2))
+    """
+    if not input._spec.shape:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    return _unbind(input, dim_of(dim, len(input._spec.shape)))
