@@ -29,6 +29,7 @@ class Node:
     passes = False  # True: its one gradient is the array that arrived, or a view of all its elements
     frees = False  # True: it saves values that are given up once it has run
     saved_outputs = ()  # which of its outputs its derivative needs
+    saved_names = {}  # what the user may read as `_saved_NAME`: name -> position among the saved values
 
     def backward(self, g, saved):
         """The gradients of the inputs, bare arrays from bare arrays."""
@@ -84,6 +85,26 @@ class Node:
             raise RuntimeError(FREED)
         result = tuple(self.backward_tensors(gradients[0] if len(gradients) == 1 else list(gradients), self.saved))
         return result[0] if len(result) == 1 else result
+
+    def __getattr__(self, name):
+        """Saved values under PyTorch's names: `_saved_self`, and `_raw_saved_self` to give one hooks of its own."""
+        raw = name.startswith("_raw_saved_")
+        position = self.saved_names.get(name[11 if raw else 7 :]) if raw or name.startswith("_saved_") else None
+        if position is None:
+            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        if raw:
+            from tensorgrad.autograd.hooks import SavedTensor
+
+            return SavedTensor(self, name[11:])
+        return self.show_saved(position)
+
+    def __dir__(self):
+        return [*object.__dir__(self), *(f"_saved_{name}" for name in self.saved_names)]
+
+    def generalize(self):
+        """Become the node that the slow path makes, whose saved values may be packed."""
 
     def __repr__(self):
         return f"<{self.name()} object at {id(self):#x}>"
@@ -162,21 +183,6 @@ class Pick(Node):
         return ([(self.index, g)],)  # a list: gradients of several outputs join by `+`
 
     backward_tensors = backward
-
-
-def node_class(name, base, saved_names=()):
-    """A Node class called `name` whose saved values can be read as PyTorch names them: `_saved_self`, `_saved_result`."""
-    members = {"__slots__": ()}
-    for position, saved_name in enumerate(saved_names):
-        members["_saved_" + saved_name] = property(lambda node, p=position: read_saved(node, p))
-    return type(name, (base,), members)
-
-
-def read_saved(node, position):
-    """A saved value for a curious user: arrays come back as tensors."""
-    if node.saved is None:
-        raise RuntimeError(FREED)
-    return node.show_saved(position)
 
 
 _HOOKS = {"GradientEdge", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",

@@ -5,11 +5,14 @@ Public as `tensorgrad.autograd.graph`, as in PyTorch.
 
 import threading
 
+import numpy as np
+
 from tensorgrad.autograd import engine
 from tensorgrad.autograd.differentiate import GradientEdge, get_gradient_edge
-from tensorgrad.autograd.graph import AccumulateGrad, Node, RemovableHandle
+from tensorgrad.autograd.graph import FREED, AccumulateGrad, Node, RemovableHandle
 from tensorgrad.autograd.modes import hold_special, release_special, state
 from tensorgrad.autograd.views import alias_of
+from tensorgrad.ops import fitting
 
 
 class saved_tensors_hooks:
@@ -34,6 +37,37 @@ class saved_tensors_hooks:
     def __exit__(self, *_):
         state.hooks = state.hooks[:-1]
         release_special("hooks")
+
+
+class SavedTensor:
+    """One value that a node saved, `grad_fn._raw_saved_NAME`: it can be given hooks of its own.
+
+    >>> x = torch.tensor([3.], requires_grad=True); y = x.exp()
+    >>> y.grad_fn._raw_saved_result.register_hooks(lambda t: t.tolist(), lambda l: torch.tensor(l) * 2)
+    >>> y.backward(); x.grad
+    tensor([40.1711])
+    """
+
+    def __init__(self, node, name):
+        self.node, self.name = node, name
+
+    def register_hooks(self, pack_hook, unpack_hook):
+        """Pass this value through `pack_hook` now and through `unpack_hook` when it is needed."""
+        node = self.node
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        node.generalize()
+        position = node.saved_names[self.name]
+        value = node.saved[position]
+        if isinstance(value, fitting.Packed):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is "
+                "allowed at a time."
+            )
+        if not isinstance(value, fitting.Tensor) and type(value) is not np.ndarray:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        packed = fitting.packed_value(node, position, value, pack_hook, unpack_hook)
+        node.saved = (*node.saved[:position], packed, *node.saved[position + 1 :])
 
 
 class save_on_cpu(saved_tensors_hooks):

@@ -46,7 +46,7 @@ _div = binary("div", np.true_divide, slopes=(lambda b: 1 / b, lambda b, out: -ou
 _pow = binary(
     "pow", lambda a, b: _power(a, b),
     slopes=(lambda a, b: _power_slope(a, b), lambda a, b, out: _exponent_slope(a, b, out)),
-    node="PowBackward1", number_node="PowBackward0",
+    node="PowBackward1", number_node="PowBackward0", shown={"b": "exponent"},
 )  # fmt: skip
 
 

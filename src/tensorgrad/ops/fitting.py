@@ -329,19 +329,22 @@ class Packed:
         return result
 
 
+def packed_value(node, position, value, pack, unpack):
+    """A saved value passed through a pack hook, if it is a tensor."""
+    needs = node.primitive.needs
+    if isinstance(value, Tensor):
+        check_saved(value, node)
+        return Packed(value, pack, unpack)
+    if type(value) is np.ndarray and position < len(needs) and needs[position][0] == "output":
+        return PackedOutput(wrap(value), node, pack, unpack)
+    return value
+
+
 def on_record(node):
     """What the special modes do with a new node: pack what it saved, note where it was made."""
     if state.hooks and hasattr(node, "primitive"):
         pack, unpack = state.hooks[-1]
-        saved, outputs = [], node.primitive.needs
-        for position, value in enumerate(node.saved):
-            if isinstance(value, Tensor):
-                check_saved(value, node)
-                value = Packed(value, pack, unpack)
-            elif type(value) is np.ndarray and position < len(outputs) and outputs[position][0] == "output":
-                value = PackedOutput(wrap(value), node, pack, unpack)
-            saved.append(value)
-        node.saved = tuple(saved)
+        node.saved = tuple([packed_value(node, i, value, pack, unpack) for i, value in enumerate(node.saved)])
     anomaly = modes._special.get("anomaly")
     if anomaly:
         import traceback

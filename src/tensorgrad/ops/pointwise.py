@@ -176,15 +176,13 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
                 "slope": staticmethod(slope),
                 "saved_outputs": (0,) if saves_y else (),
                 "frees": saves_x or saves_y,
-                "takes": ("x" * saves_x + "y" * saves_y) or "",
                 "backward": {
                     "x": FastUnary.from_x,
                     "y": FastUnary.from_y,
                     "xy": FastUnary.from_xy,
                     "": FastUnary.from_none,
                 }["x" * saves_x + "y" * saves_y],
-                **({"_saved_self": property(lambda node: node.show_saved("x"))} if saves_x else {}),
-                **({"_saved_result": property(lambda node: node.show_saved("y"))} if saves_y else {}),
+                "saved_names": dict(zip(["self"] * saves_x + ["result"] * saves_y, (0, 1), strict=False)),
             },
         )
 
@@ -250,10 +248,14 @@ class FastUnary(Node):
         check_saved(value, self)
         return value
 
-    def show_saved(self, word):
-        if self.saved is None:
-            raise RuntimeError(FREED)
-        return self.tensor_of(self.saved[self.takes.index(word)])
+    def show_saved(self, position):
+        return self.tensor_of(self.saved[position])
+
+    def generalize(self):
+        x = self.saved[0] if "self" in self.saved_names else None
+        y = self.saved[-1] if "result" in self.saved_names else None
+        self.saved = self.primitive.saver()((wrap(y) if x is None else x,), (), self.edges, y)
+        self.__class__ = self.primitive.node_class
 
 
 def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **options):
@@ -405,9 +407,8 @@ def fast_binary_class(primitive, slopes, words, number=False):
     members["backward"] = backward
     if any("out" in w for w in words):
         members["saved_outputs"] = (0,)
-    for position, word in enumerate(("self", "other", "result")):
-        if any("ab"[position : position + 1] in w if position < 2 else "out" in w for w in words):
-            members["_saved_" + word] = property(lambda node, p=position: node.show_saved(p))
+    names = {"a": "self", "b": "other", "out": "result"} | primitive.shown
+    members["saved_names"] = {names[w]: p for p, w in enumerate(("a", "b", "out")) if w in (*words[0], *words[1])}
     return type(primitive.node_name, (FastBinary,), members)
 
 
@@ -437,9 +438,15 @@ class FastBinary(Node):
         return value
 
     def show_saved(self, position):
-        if self.saved is None:
-            raise RuntimeError(FREED)
         return self.tensor_of(self.saved[position])
+
+    def generalize(self):
+        a, b, out = self.saved
+        like = a if a is not None else wrap(out) if out is not None else b if isinstance(b, Tensor) else None
+        number = type(b) is ndarray
+        operands = (like if a is None else a, b.item() if number else like if b is None else b)
+        self.saved = self.primitive.saver()(operands, (), self.edges, out)
+        self.__class__ = self.primitive.node_class
 
 
 def published(function, name, primitive, doc):

@@ -56,7 +56,8 @@ class Primitive:
 
     def __init__(self, name, kernel, *, rules=None, transpose=None, pullback=None, arity=1, params=None, inputs=None,
                  node=None, on_tensors=False, fit=False, view=False, mutates=False, fresh=False, passes=False, count=None,
-                 integer_outputs=(), pushforward=None, batch=None, linear=None, multilinear=False, rest_from=1):  # fmt: skip
+                 integer_outputs=(), pushforward=None, batch=None, linear=None, multilinear=False, rest_from=1,
+                 shown=None):  # fmt: skip
         code = getattr(kernel, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code else ()
         self.name, self.kernel, self.arity = name, kernel, arity
@@ -71,6 +72,7 @@ class Primitive:
         self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
         self.fresh, self.passes = fresh, passes  # only what says so: a rule may hand `g` on, or a view of it
         self.rest_from, self._class, self._saver = rest_from, None, None
+        self.shown = shown or {}  # input or parameter -> the name that `_saved_NAME` shows it under
         self.plan()
         PRIMITIVES[name] = self
 
@@ -131,19 +133,22 @@ class Primitive:
     @property
     def node_class(self):
         if self._class is None:
-            words = {0: "self", 1: "other"}
             members = {
                 "__slots__": ("count",) if self.count else (),
                 "primitive": self,
                 "fresh": self.fresh,
                 "passes": self.passes,
+                "saved_names": {},
             }
             for position, (kind, key, _) in enumerate(self.needs):
-                word = {"output": "result", "param": self.params[key] if kind == "param" else ""}.get(kind)
                 if kind == "input":
-                    word = words.get(key) if self.inputs[key] in ("x", "a", "b") else self.inputs[key]
+                    name = self.inputs[key]
+                    word = self.shown.get(name) or {"x": "self", "a": "self", "b": "other"}.get(name, name)
+                else:
+                    word = {"output": "result", "param": self.params[key] if kind == "param" else ""}.get(kind)
+                    word = self.shown.get(word, word)
                 if word:
-                    members["_saved_" + word] = property(lambda node, p=position: node.show_saved(p))
+                    members["saved_names"][word] = position
             if self.saves_output:
                 members["saved_outputs"] = tuple(range(8))
             members["frees"] = any(kind in ("input", "output", "rest") for kind, _, _ in self.needs)
@@ -398,8 +403,6 @@ class PrimitiveNode(Node):
 
     def show_saved(self, position):
         """A saved value for a curious user."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
         value = self.saved[position]
         if isinstance(value, fitting.Packed):
             return value.unpacked(self)

@@ -29,7 +29,9 @@ def _sum_kernel(x, dims, keepdim):
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
 
 
-_sum_all = Primitive("sum", _sum_kernel, transpose=lambda g, x, dims: _spread(g, x, dims))
+_sum_all = Primitive(
+    "sum", _sum_kernel, transpose=lambda g, x, dims, keepdim: _spread(g, x, dims), shown={"dims": "dim"}
+)
 _sum_dims = _sum_all.variant("sum_dim", "SumBackward1")
 
 
