@@ -18,10 +18,10 @@ class Worker:
 
     context = multiprocessing.get_context("fork")
 
-    def __init__(self, subject, options, others):
+    def __init__(self, subject, options, others, check=check_name):
         self.pipe, end = self.context.Pipe()
         inherited = [worker.pipe for worker in others] + [self.pipe]
-        self.process = self.context.Process(target=serve, args=(end, inherited, subject, options), daemon=True)
+        self.process = self.context.Process(target=serve, args=(end, inherited, subject, options, check), daemon=True)
         self.process.start()
         end.close()
         self.name, self.deadline = None, None
@@ -36,7 +36,7 @@ class Worker:
         self.pipe.close()
 
 
-def serve(pipe, inherited, subject, options):
+def serve(pipe, inherited, subject, options, check=check_name):
     for other in inherited:  # or the end of the parent would not be seen
         other.close()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -46,7 +46,7 @@ def serve(pipe, inherited, subject, options):
             name = pipe.recv()
         except EOFError:
             return
-        pipe.send(check_name(name, subject, **options))
+        pipe.send(check(name, subject, **options))
 
 
 def lost(name, kind, text, checks):
@@ -56,8 +56,8 @@ def lost(name, kind, text, checks):
     return score
 
 
-def score_all(names, subject, workers=2, timeout=90.0, **options):
-    """Yields the Score of each name as it is ready; `options` are check_name's."""
+def score_all(names, subject, workers=2, timeout=90.0, check=check_name, **options):
+    """Yields the Score of each name as it is ready, by `check`; `options` are its own."""
     torch.set_num_threads(1)
     subject = subject if isinstance(subject, Side) else Side(subject)
     options = {"checks": CHECKS, "limits": LIMITS, **options}
@@ -65,7 +65,7 @@ def score_all(names, subject, workers=2, timeout=90.0, **options):
     try:
         while waiting or any(worker.name for worker in crew):
             while waiting and len(crew) < workers:
-                crew.append(Worker(subject, options, crew))
+                crew.append(Worker(subject, options, crew, check))
             for worker in crew:
                 if worker.name is None and waiting:
                     worker.send(waiting.pop(), timeout)
