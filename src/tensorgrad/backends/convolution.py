@@ -79,8 +79,7 @@ def convolution(x, w, stride, padding, dilation, groups=1, bias=None, size=None)
 
 @computes_halves_in_single
 def convolution_input_gradient(g, w, x_shape, stride, padding, dilation, groups=1):
-    """Transpose of `convolution` in x: spread g (batch, out, *size) over an array of x_shape. Also the forward of
-    transposed convolution, whose output_padding is in x_shape.
+    """Transpose of `convolution` in x: spread g (batch, out, *size) over an array of x_shape.
 
     >>> convolution_input_gradient(np.ones((1, 1, 3)), np.array([[[1.0, 10]]]), (1, 1, 4), (1,), (0,), (1,))
     array([[[ 1., 11., 11., 10.]]])
@@ -90,6 +89,22 @@ def convolution_input_gradient(g, w, x_shape, stride, padding, dilation, groups=
     if outputs <= 2 * channels or g.size * taps < 1 << 17:
         return _gather(g, w, x_shape, stride, padding, dilation, groups)
     return _spread(g, w, x_shape, stride, padding, dilation, groups)
+
+
+@computes_halves_in_single
+def transposed_convolution(x, w, out_shape, stride, padding, dilation, groups=1, bias=None):
+    """The same map as an operation of its own: each number of x is spread over a kernel of w (in, out/groups, *kernel).
+
+    >>> transposed_convolution(np.ones((1, 1, 2)), np.array([[[1.0, 10]]]), (1, 1, 3), (1,), (0,), (1,))
+    array([[[ 1., 11., 10.]]])
+    """
+    if x.size * math.prod(w.shape[2:]) < 1 << 17:  # small: the way that rounds less, by shorter sums
+        out = _spread(x, w, out_shape, stride, padding, dilation, groups)
+    else:
+        out = convolution_input_gradient(x, w, out_shape, stride, padding, dilation, groups)
+    if bias is not None:
+        out += bias.reshape(-1, *[1] * (x.ndim - 2))
+    return out
 
 
 def _gather(g, w, x_shape, stride, padding, dilation, groups):
