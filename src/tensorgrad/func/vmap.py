@@ -2,6 +2,7 @@
 
 import functools
 
+from tensorgrad.func import randomness as _  # noqa: F401 (random numbers ask there)
 from tensorgrad.func.batching import Batched, everywhere, rows
 from tensorgrad.func.levels import Level, entered
 from tensorgrad.func.reverse import name_of
