@@ -200,6 +200,8 @@ class LayoutMixin:
         False
         """
         array = self._array
+        if type(array) is not ndarray and memory_format in (dtypes.channels_last, dtypes.channels_last_3d):
+            return False  # what transforms hold lies in order
         if memory_format is dtypes.channels_last:
             return array.ndim == 4 and array.transpose(0, 2, 3, 1).flags.c_contiguous
         if memory_format is dtypes.channels_last_3d:

@@ -3,12 +3,13 @@
 import math
 
 from tensorgrad.func.batching import all_batched, all_rows_spec, leading, over_dims, rule, shifted
+from tensorgrad.ops import parts
 from tensorgrad.ops.primitive import PRIMITIVES
 
 WHOLE = slice(None)
 
 
-@rule("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "squeeze_all")
+@rule("view", "reshape_alias", "unsafe_view", "squeeze", "unsqueeze", "squeeze_all", "squeeze_several")
 def shape_of_rows(apply, values, batched, params, size):
     return apply(values, ((size, *params[0]),))
 
@@ -57,17 +58,34 @@ def window_sum(apply, values, batched, params, size):
     return apply(values, (all_rows_spec(spec, size), dim + 1, *rest))
 
 
-@rule("strided_sum")
-def strided_sum(apply, values, batched, params, size):
-    spec, shape, stride, offset = params
-    return apply(values, (all_rows_spec(spec, size), (size, *shape), (math.prod(spec.shape), *stride), offset))
+def strided_params(params, size, step, base=0):
+    """The parameters of a strided view (see ops/parts.py) for all rows, each a storage of `step` elements."""
+    shape, stride, offset, (own_shape, own_stride, own_offset) = params
+    layout = (size, *own_shape), (step, *own_stride), base + own_offset
+    return (size, *shape), (step, *stride), base + offset, layout
+
+
+@rule("strided_sum", "strided_take")
+def strided(apply, values, batched, params, size):
+    *_, count = parts._storage(*params)
+    return apply(values, strided_params(params, size, count))
 
 
 @rule("as_strided")
 def as_strided(apply, values, batched, params, size):
     """The rows are laid out one after another first, so that each is a storage of its own."""
-    (x,), (shape, stride, offset) = values, params
-    return apply((x.contiguous(),), ((size, *shape), (math.prod(x._spec.shape[1:]), *stride), offset))
+    x = values[0].contiguous()
+    step = math.prod(x._spec.shape[1:])
+    return apply((x,), strided_params(params, size, step, parts.layout_of(x)[2]))
+
+
+@rule("repeat")
+def repeat(apply, values, batched, params, size):
+    (x,), (sizes,) = values, params
+    shape = x._spec.shape
+    if len(shape) <= len(sizes):
+        x = PRIMITIVES["unsafe_view"].apply((x,), ((size, *(1,) * (len(sizes) + 1 - len(shape)), *shape[1:]),))
+    return apply((x,), ((1, *sizes),))
 
 
 @rule("cat")

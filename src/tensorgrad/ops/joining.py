@@ -10,7 +10,7 @@ from tensorgrad.ops.both import tensors as tensor_functions
 from tensorgrad.ops.both import xp
 from tensorgrad.ops.fitting import check_tensor, dim_of, dims_of, sizes_of
 from tensorgrad.ops.primitive import Primitive
-from tensorgrad.ops.reshaping import _fit, _inverse, _permute, expand, ravel, reshape
+from tensorgrad.ops.reshaping import _fit, ravel, reshape
 
 # Putting together
 
@@ -52,11 +52,25 @@ def _same_dtype(tensors, name):
         if not isinstance(tensor, fitting.Tensor):
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {type(tensor).__name__}")
     if not tensors:
-        raise RuntimeError(
-            f"{'torch.cat(): expected a non-empty list of Tensors' if name == 'cat' else 'stack expects a non-empty TensorList'}"
-        )
+        if name == "cat":
+            raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
     common = dtypes.result_dtype(tensors)
     return tuple(x if x._spec.dtype is common else x.to(common) for x in tensors)
+
+
+def _check_joined(out, tensors):
+    """Raise if `out` cannot take tensors that are put together."""
+    fitting.check_tensor("cat", out, "out")
+    dtype = dtypes.result_dtype(tensors)
+    if not dtypes.can_cast(dtype, out._spec.dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out._spec.dtype.title}")
+    fitting.check_writable(out)
+    if any(x is out or (x._spec.size and np.may_share_memory(x._array, out._array)) for x in tensors):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
 
 
 def cat(tensors, dim=0, *, out=None):
@@ -84,12 +98,14 @@ def cat(tensors, dim=0, *, out=None):
                     f"number {position} in the list."
                 )
     if out is not None:
+        _check_joined(out, tensors)
         return fitting.write_out(out, "cat", tensors, lambda: _cat(tensors, dim))
     return _cat(tensors, dim)
 
 
 concat = concatenate = cat
 tensor_functions["concatenated"] = lambda pieces, dim, like: cat(pieces, dim)
+tensor_functions.setdefault("sum_dims", lambda x, dims, keepdim: x.sum(dims, keepdim=keepdim))
 tensor_functions["stacked"] = lambda pieces, dim, like: stack(pieces, dim)
 
 
@@ -110,25 +126,29 @@ def stack(tensors, dim=0, *, out=None):
                 f"entry {position}"
             )
     if out is not None:
+        _check_joined(out, tensors)
         return fitting.write_out(out, "stack", tensors, lambda: _stack(tensors, dim))
     return _stack(tensors, dim)
 
 
 _flip = Primitive(
-    "flip", lambda x, dims: np.ascontiguousarray(np.flip(x, dims)), transpose=lambda g, dims: xp.flip(g, dims)
+    "flip", lambda x, dims: np.flip(x, dims).copy(), transpose=lambda g, dims: xp.flip(g, dims), fresh=True
 )
 _roll = Primitive("roll", lambda x, shifts, dims: np.roll(x, shifts, dims),
                   transpose=lambda g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims), fresh=True)  # fmt: skip
 
 
-def flip(input, *dims):
+def flip(input, *args, dims=None):
     """The elements in reverse order along dimensions.
 
     >>> torch.arange(3).flip(0)
     tensor([2, 1, 0])
     """
-    dims = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    return _flip(input, dims_of(tuple(dims), len(input._spec.shape)) if dims else ())
+    check_tensor("flip", input)
+    if (not args) == (dims is None):
+        raise TypeError("flip() received an invalid combination of arguments: it takes a tensor and dims")
+    dims = sizes_of(args or (dims,), "flip")
+    return _flip(input, dims_of(dims, len(input._spec.shape)) if dims and input._spec.shape else ())
 
 
 def roll(input, shifts, dims=None):
@@ -137,13 +157,38 @@ def roll(input, shifts, dims=None):
     >>> torch.arange(4).roll(1)
     tensor([3, 0, 1, 2])
     """
+    check_tensor("roll", input)
     shifts = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
-    if dims is None or dims == ():
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if dims is None or dims == () or dims == []:
+        if len(shifts) != 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
         return reshape(_roll(ravel(input), tuple(shifts), (0,) * len(shifts)), input.shape)
     dims = dims if isinstance(dims, (tuple, list)) else (dims,)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     return _roll(input, tuple(shifts), tuple(dim_of(d, len(input._spec.shape)) for d in dims))
+
+
+def _alternating(sizes, shape):
+    """The shape of a tensor repeated `sizes` times: how often and how long, dimension by dimension."""
+    shape = (1,) * (len(sizes) - len(shape)) + tuple(shape)
+    return tuple([n for pair in zip(sizes, shape, strict=True) for n in pair])
+
+
+def _repeated(x, sizes):
+    wide = _alternating(sizes, x.shape)
+    x = x.reshape([n if i % 2 else 1 for i, n in enumerate(wide)])
+    return xp.expand(x, wide).copy().reshape([times * n for times, n in zip(wide[::2], wide[1::2], strict=True)])
+
+
+_repeat = Primitive(
+    "repeat", _repeated, fresh=True,
+    transpose=lambda g, x, sizes: xp.reshape(
+        xp.sum_dims(xp.reshape(g, _alternating(sizes, x.shape)), tuple(range(0, 2 * len(sizes), 2)), False), x.shape
+    ),
+)  # fmt: skip
 
 
 def repeat(input, *sizes):
@@ -158,10 +203,9 @@ def repeat(input, *sizes):
     lead = len(sizes) - len(shape)
     if lead < 0:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
-    shape = (1,) * lead + shape
-    twice = reshape(input, [n for size in shape for n in (1, size)])
-    wide = expand(twice, [n for times, size in zip(sizes, shape, strict=True) for n in (times, size)])
-    return clone(reshape(wide, [times * size for times, size in zip(sizes, shape, strict=True)]))
+    if any(n < 0 for n in sizes):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {list(sizes)}")
+    return _repeat(input, sizes)
 
 
 def tile(input, *dims):
@@ -172,53 +216,3 @@ def tile(input, *dims):
     """
     dims = sizes_of(dims, "tile")
     return repeat(input, (1,) * (len(input.shape) - len(dims)) + dims)
-
-
-# Copies
-
-_clone = Primitive("clone", lambda x: _copied(x), transpose=lambda g: g, passes=True)
-
-
-def _copied(x):
-    """A copy in the same order in memory; expanded dimensions become real."""
-    if x.flags.forc or 0 not in x.strides:
-        return x.copy(order="K")
-    return x.copy()
-
-
-_contiguous = Primitive("contiguous", lambda x: x.copy(), transpose=lambda g: g, node="CloneBackward0")
-
-
-def clone(input, *, memory_format=dtypes.preserve_format):
-    """A copy that is part of the graph.
-
-    >>> x = torch.ones(2); y = x.clone(); y[0] = 5; x
-    tensor([1., 1.])
-    """
-    check_tensor("clone", input)
-    if memory_format is dtypes.contiguous_format:
-        return _contiguous(input)
-    if memory_format in (dtypes.channels_last, dtypes.channels_last_3d):
-        return _channels_last(input, memory_format)
-    return _clone(input)
-
-
-def contiguous(input, memory_format=dtypes.contiguous_format):
-    """The tensor itself if its elements lie in order, else a copy that does.
-
-    >>> torch.ones(2, 3).t().contiguous().stride()
-    (2, 1)
-    """
-    if input.is_contiguous(memory_format):
-        return input
-    if memory_format in (dtypes.channels_last, dtypes.channels_last_3d):
-        return _channels_last(input, memory_format)
-    return _contiguous(input)
-
-
-def _channels_last(input, memory_format):
-    ndim = 4 if memory_format is dtypes.channels_last else 5
-    if len(input.shape) != ndim:
-        raise RuntimeError(f"required rank {ndim} tensor to use {memory_format.name} format")
-    last = (0, *range(2, ndim), 1)
-    return _permute(_contiguous(_permute(input, last)), _inverse(last))

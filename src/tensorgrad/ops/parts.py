@@ -5,9 +5,11 @@ places are seen several times, the transpose adds.
 """
 
 import builtins
+import operator
 
 import numpy as np
 
+from tensorgrad import dtypes
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.fitting import check_tensor, dim_of
@@ -83,8 +85,11 @@ def narrow(input, dim, start, length):
     >>> torch.arange(5).narrow(0, 1, 3)
     tensor([1, 2, 3])
     """
+    check_tensor("narrow", input)
     if not input._spec.shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, fitting.Tensor) and (start._spec.shape or start._spec.dtype.category != dtypes.INTEGER):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     dim = dim_of(dim, len(input._spec.shape))
     n, start = input.shape[dim], int(start)
     if length < 0:
@@ -116,7 +121,11 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 # Overlapping views: their transposes add
 
 
-def _strided(x, size, stride, offset):
+# A strided view is told as (size, stride, offset, layout): where it looks in the storage, and the layout of the tensor that
+# it was made of, (shape, stride, offset) in the same storage.
+
+
+def _strided(x, size, stride, offset, layout):
     memory = fitting.owner(x)
     flat = memory if memory.ndim == 1 and memory.flags.c_contiguous else memory.reshape(-1, order="A")
     return np.ndarray(
@@ -124,32 +133,124 @@ def _strided(x, size, stride, offset):
     )
 
 
-def _strided_transpose(g, x, size, stride, offset):
-    return xp.strided_sum(g, x, size, stride, offset)
-
-
-def _sum_strided(g, spec, size, stride, offset):
-    count = builtins.max(
-        spec.size, 1 + offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if g.size else 0
-    )
-    flat = np.zeros(count, g.dtype)
+def _places(size, stride, offset):
+    """The places in the storage of the elements of a strided tensor."""
     places = np.full((), offset)
     for n, s in zip(size, stride, strict=True):
         places = places[..., None] + np.arange(n) * s
-    np.add.at(flat, places.reshape(-1), np.asarray(g).reshape(-1))
-    return flat[: spec.size].reshape(spec.shape)
+    return places
 
 
-_as_strided = Primitive("as_strided", _strided, transpose=_strided_transpose, view=True, fresh=True)
-_strided_sum = Primitive(
-    "strided_sum", _sum_strided, fresh=True, params=("spec", "size", "stride", "offset"),
-    transpose=lambda h, spec, size, stride, offset: _as_strided(h.contiguous(), size, stride, offset),
-)  # fmt: skip
+def _moved(values, places, count, wanted, shared):
+    """Values added up at places of a storage of zeros, and what is then at other places."""
+    if values.dtype.itemsize == 2 and values.dtype.kind != "i":  # half types are added up in float32
+        return _moved(values.astype(np.float32), places, count, wanted, shared).astype(values.dtype)
+    flat = np.zeros(count, values.dtype)
+    if shared:
+        np.add.at(flat, places.reshape(-1), values.reshape(-1))
+    else:
+        flat[places] = values
+    return flat[wanted]
+
+
+def _overlaps(size, stride):
+    """Whether elements may share places."""
+    room = 1
+    for s, n in sorted((s, n) for n, s in zip(size, stride, strict=True) if n > 1):
+        if s < room:
+            return True
+        room = s * (n - 1) + room
+    return False
+
+
+def _storage(size, stride, offset, layout):
+    seen, own = _places(size, stride, offset), _places(*layout)
+    count = 1 + builtins.max(int(seen.max()) if seen.size else 0, int(own.max()) if own.size else 0)
+    return seen, own, count
 
 
 @number
-def strided_sum(g, spec, size, stride, offset):
-    return _sum_strided(g, spec, size, stride, offset)
+def strided_sum(g, size, stride, offset, layout):
+    """The gradient of the tensor from that of the strided view."""
+    seen, own, count = _storage(size, stride, offset, layout)
+    result = _moved(np.asarray(g), seen, count, own, _overlaps(size, stride))
+    if _overlaps(*layout[:2]):
+        result = result / np.bincount(own.reshape(-1), minlength=count)[own].astype(result.dtype)
+    return np.asarray(result)
+
+
+@number
+def strided_take(h, size, stride, offset, layout):
+    """The strided view of a tensor, told by places: its numbers need not lie as those of the viewed tensor do."""
+    seen, own, count = _storage(size, stride, offset, layout)
+    h = np.asarray(h)
+    if _overlaps(*layout[:2]):
+        h = h / np.bincount(own.reshape(-1), minlength=count)[own].astype(h.dtype)
+    return np.asarray(_moved(h, own, count, seen, _overlaps(*layout[:2])))
+
+
+_as_strided = Primitive(
+    "as_strided", _strided, view=True, fresh=True, pushforward=lambda t, size, stride, offset, layout: _strided_take(
+        t, size, stride, offset, layout
+    ),
+    transpose=lambda g, size, stride, offset, layout: xp.strided_sum(g, size, stride, offset, layout),
+)  # fmt: skip
+_strided_sum = Primitive(
+    "strided_sum", strided_sum, fresh=True,
+    transpose=lambda h, size, stride, offset, layout: xp.strided_take(h, size, stride, offset, layout),
+)  # fmt: skip
+_strided_take = Primitive(
+    "strided_take", strided_take, fresh=True,
+    transpose=lambda g, size, stride, offset, layout: xp.strided_sum(g, size, stride, offset, layout),
+)  # fmt: skip
+
+
+def layout_of(tensor):
+    """(shape, stride, offset) of a tensor in its storage; what is inside vmap has rows, each a storage of its own."""
+    array = tensor._array
+    while type(array) is not np.ndarray:
+        if not hasattr(array, "primal"):
+            shape = tuple(tensor._spec.shape)
+            return shape, tuple(s // array.itemsize for s in array.strides), 0
+        tensor = array.primal
+        array = tensor._array
+    return tuple(tensor._spec.shape), fitting.torch_strides(array), tensor.storage_offset()
+
+
+def room_of(tensor):
+    """How many elements the storage of a tensor has."""
+    array = tensor._array
+    while hasattr(array, "primal"):
+        array = array.primal._array
+    return fitting.owner(array).nbytes // array.itemsize if type(array) is np.ndarray else tensor._spec.size
+
+
+def strided_params(input, size, stride, storage_offset):
+    """The parameters of `as_strided`, checked."""
+    check_tensor("as_strided", input)
+    size, stride = tuple(operator.index(n) for n in size), tuple(operator.index(n) for n in stride)
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(n < 0 for n in stride):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: " + str(list(stride))
+        )
+    if any(n < 0 for n in size):
+        raise RuntimeError(
+            f"as_strided: Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}"
+        )
+    layout = layout_of(input)
+    offset = layout[2] if storage_offset is None else storage_offset
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    available, itemsize = room_of(input), input._spec.dtype.itemsize
+    needed = 0 if 0 in size else 1 + offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if needed > available:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
+            f"requiring a storage size of {needed * itemsize} are out of bounds for storage of size {available * itemsize}"
+        )
+    return size, stride, offset if needed else 0, layout
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -159,23 +260,7 @@ def as_strided(input, size, stride, storage_offset=None):
     tensor([[0, 1],
             [1, 2]])
     """
-    size, stride = tuple(size), tuple(stride)
-    if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape")
-    if any(n < 0 for n in stride):
-        raise RuntimeError(
-            "as_strided: Negative strides are not supported at the moment, got strides: " + str(list(stride))
-        )
-    offset = input.storage_offset() if storage_offset is None else storage_offset
-    available = fitting.owner(input._array).nbytes // input._spec.dtype.itemsize
-    needed = 0 if 0 in size else 1 + offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    if needed > available:
-        itemsize = input._spec.dtype.itemsize
-        raise RuntimeError(
-            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize {itemsize} "
-            f"requiring a storage size of {needed * itemsize} are out of bounds for storage of size {available * itemsize}"
-        )
-    return _as_strided(input, size, stride, offset)
+    return _as_strided(input, *strided_params(input, size, stride, storage_offset))
 
 
 def _windows(x, dim, size, step):
@@ -199,7 +284,7 @@ _unfold = Primitive(
     fresh=True,
 )
 _window_sum = Primitive("window_sum", _sum_windows, params=("spec", "dim", "size", "step"), fresh=True,
-                        transpose=lambda h, dim, size, step: _unfold(h, dim, size, step))  # fmt: skip
+                        transpose=lambda h, dim, size, step: _unfold.on(h, (dim, size, step)))  # fmt: skip
 
 
 @number
@@ -218,14 +303,15 @@ def unfold(input, dimension, size, step):
     """
     ndim = len(input._spec.shape)
     dim = dim_of(dimension, ndim)
-    if ndim == 0:
-        input, ndim = view(input, (1,)), 1
+    n = input.shape[dim] if ndim else 1
     if size < 0:
         raise RuntimeError("size is " + str(size) + " but must be >= 0")
-    if size > input.shape[dim]:
-        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {input.shape[dim]} but size is {size}")
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
+    if not ndim:  # a number is its own only window
+        return _index(view(input, (1,)), ((builtins.slice(0, size),),))
     return _unfold(input, dim, size, step)
 
 

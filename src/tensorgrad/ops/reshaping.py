@@ -23,6 +23,7 @@ _reshape_alias = _view.variant("reshape_alias", "ReshapeAliasBackward0")
 _unsafe_view = Primitive("unsafe_view", _reshape, transpose=lambda g, x: xp.reshape(g, x.shape))
 _squeeze, _unsqueeze = _view.variant("squeeze", "SqueezeBackward1"), _view.variant("unsqueeze", "UnsqueezeBackward0")
 _squeeze_all = _view.variant("squeeze_all", "SqueezeBackward0")
+_squeeze_several = _view.variant("squeeze_several", "SqueezeBackward2")
 _permute = Primitive(
     "permute",
     lambda x, dims: x.transpose(dims),
@@ -45,7 +46,11 @@ def _fit(g, spec):
     return fitting.fit_array(g, spec) if isinstance(g, (np.ndarray, np.generic)) else fitting.fit_tensor(g, spec)
 
 
-_expand = Primitive("expand", lambda x, shape: xp.expand(x, shape), transpose=lambda g, x: _fit(g, x), view=True)
+def _contracted(g, spec):
+    return fitting.fit_array(g, spec) if isinstance(g, (np.ndarray, np.generic)) else g.sum_to_size(spec.shape)
+
+
+_expand = Primitive("expand", lambda x, shape: xp.expand(x, shape), transpose=lambda g, x: _contracted(g, x), view=True)
 
 
 def infer_size(shape, size, name="view"):
@@ -196,7 +201,8 @@ def ravel(input):
     >>> torch.ones(2, 3).ravel().shape
     tensorgrad.Size([6])
     """
-    return reshape(input, (-1,)) if input._spec.size else reshape(input, (0,))
+    check_tensor("ravel", input)
+    return _view(contiguous(input), (input._spec.size,))
 
 
 def permute(input, *dims):
@@ -343,8 +349,10 @@ def squeeze(input, dim=None):
     shape = tuple(input.shape)
     if dim is None:
         return _squeeze_all(input, tuple(n for n in shape if n != 1))
-    dims = dims_of(dim, len(shape))
-    return _squeeze(input, tuple(n for i, n in enumerate(shape) if n != 1 or i not in dims))
+    several = isinstance(dim, (tuple, list))
+    dims = () if several and not dim else dims_of(dim, len(shape))
+    primitive = _squeeze_several if several else _squeeze
+    return primitive(input, tuple([n for i, n in enumerate(shape) if n != 1 or i not in dims]))
 
 
 def unsqueeze(input, dim):
@@ -356,3 +364,53 @@ def unsqueeze(input, dim):
     shape = tuple(input.shape)
     dim = dim_of(dim, len(shape) + 1)
     return _unsqueeze(input, (*shape[:dim], 1, *shape[dim:]))
+
+
+# Copies
+
+_clone = Primitive("clone", lambda x: _copied(x), transpose=lambda g: g, passes=True)
+
+
+def _copied(x):
+    """A copy in the same order in memory; expanded dimensions become real."""
+    if x.flags.forc or 0 not in x.strides:
+        return x.copy(order="K")
+    return x.copy()
+
+
+_contiguous = Primitive("contiguous", lambda x: x.copy(), transpose=lambda g: g, node="CloneBackward0")
+
+
+def clone(input, *, memory_format=dtypes.preserve_format):
+    """A copy that is part of the graph.
+
+    >>> x = torch.ones(2); y = x.clone(); y[0] = 5; x
+    tensor([1., 1.])
+    """
+    check_tensor("clone", input)
+    if memory_format is dtypes.contiguous_format:
+        return _contiguous(input)
+    if memory_format in (dtypes.channels_last, dtypes.channels_last_3d):
+        return _channels_last(input, memory_format)
+    return _clone(input)
+
+
+def contiguous(input, memory_format=dtypes.contiguous_format):
+    """The tensor itself if its elements lie in order, else a copy that does.
+
+    >>> torch.ones(2, 3).t().contiguous().stride()
+    (2, 1)
+    """
+    if input.is_contiguous(memory_format):
+        return input
+    if memory_format in (dtypes.channels_last, dtypes.channels_last_3d):
+        return _channels_last(input, memory_format)
+    return _contiguous(input)
+
+
+def _channels_last(input, memory_format):
+    ndim = 4 if memory_format is dtypes.channels_last else 5
+    if len(input.shape) != ndim:
+        raise RuntimeError(f"required rank {ndim} tensor to use {memory_format.name} format")
+    last = (0, *range(2, ndim), 1)
+    return _permute(_contiguous(_permute(input, last)), _inverse(last))

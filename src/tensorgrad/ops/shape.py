@@ -21,16 +21,12 @@ from tensorgrad.ops.complexes import (
 from tensorgrad.ops.fitting import sizes_of
 from tensorgrad.ops.joining import (
     _cat,
-    _clone,
-    _contiguous,
     _flip,
     _roll,
     _stack,
     cat,
-    clone,
     concat,
     concatenate,
-    contiguous,
     flip,
     repeat,
     roll,
@@ -62,6 +58,8 @@ from tensorgrad.ops.parts import (
 )  # fmt: skip
 from tensorgrad.ops.primitive import recording, shallow
 from tensorgrad.ops.reshaping import (
+    _clone,
+    _contiguous,
     _expand,
     _fit,
     _inverse,
@@ -75,6 +73,8 @@ from tensorgrad.ops.reshaping import (
     _view,
     broadcast_tensors,
     broadcast_to,
+    clone,
+    contiguous,
     expand,
     expand_as,
     flatten,
@@ -125,7 +125,9 @@ class ShapeMixin:
 
     __slots__ = ()
 
-    t_, transpose_, squeeze_, unsqueeze_ = map(_in_place_view, (t, transpose, squeeze, unsqueeze))
+    t_, transpose_, squeeze_, unsqueeze_, as_strided_ = map(
+        _in_place_view, (t, transpose, squeeze, unsqueeze, as_strided)
+    )
     swapaxes_ = swapdims_ = transpose_
 
     view, reshape, view_as, reshape_as, flatten, unflatten, ravel = (
@@ -206,6 +208,8 @@ class ShapeMixin:
         tensor([[2., 2., 2.]])
         """
         size = sizes_of(size, "sum_to_size")
+        if not size:
+            return self.sum()
         shape = tuple(self.shape)
         lead = len(shape) - len(size)
         dims = (*range(lead), *(i + lead for i, n in enumerate(size) if n == 1 and shape[i + lead] != 1))
