@@ -101,13 +101,15 @@ newaxis = None
 # NumPy tells of overflow and division by zero; PyTorch does not. Only warnings out of this package are silenced.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tensorgrad\.")
 
-# Every public function of a family is public here under its own name.
+# Every public function of a family is public here under its own name; what families share is not.
+_SHARED = {f"tensorgrad.ops.{_name}" for _name in ("fitting", "primitive", "both", "dims", "choices", "results", "forms")}
 for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul, _random, reduction, shape):
     for _name, _value in vars(_module).items():
         if (
             not _name.startswith("_")
             and callable(_value)
             and getattr(_value, "__module__", "").startswith("tensorgrad.ops")
+            and _value.__module__ not in _SHARED
         ):
             if _name not in ("number", "xp", "tensors") and not isinstance(_value, type):
                 globals()[_name] = _value

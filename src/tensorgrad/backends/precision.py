@@ -39,4 +39,4 @@ def _widened(value):
 
 
 def _narrowed(value, half):
-    return value.astype(half) if isinstance(value, np.ndarray) and value.dtype == np.float32 else value
+    return value.astype(half) if isinstance(value, (np.ndarray, np.float32)) and value.dtype == np.float32 else value

@@ -1,11 +1,6 @@
-"""Batching rules of reductions (see batching.py)."""
+"""Batching rules of reductions (see batching.py); most say `batch="dims"` where they are declared."""
 
-from tensorgrad.func.batching import over_dims, rule
-from tensorgrad.ops.primitive import PRIMITIVES
-
-for _name in ("sum", "sum_dim", "mean", "mean_dim", "prod", "amax", "amin", "max_all", "min_all", "max", "min", "any", "all",
-              "var", "std", "vector_norm", "logsumexp", "softmax", "log_softmax", "cumsum", "cumprod"):  # fmt: skip
-    rule(_name)(over_dims(PRIMITIVES[_name]))
+from tensorgrad.func.batching import rule
 
 
 @rule("argmax", "argmin")

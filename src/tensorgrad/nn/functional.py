@@ -3,7 +3,6 @@
 from tensorgrad.ops.elementwise import gelu, relu, sigmoid, tanh
 from tensorgrad.ops.index import namespace
 from tensorgrad.ops.matmul import linear
-from tensorgrad.ops.reduction import log_softmax, softmax
 
-__all__ = ["gelu", "linear", "log_softmax", "relu", "sigmoid", "softmax", "tanh"]
+__all__ = ["gelu", "linear", "relu", "sigmoid", "tanh"]
 __getattr__, __dir__ = namespace("nn.functional", globals())

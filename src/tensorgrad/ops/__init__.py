@@ -11,8 +11,10 @@ __all__ = [*_HOMES]
 
 
 def __getattr__(name):
-    if name in _HOMES:
-        import importlib
+    import importlib
 
+    if name == "aten":
+        return importlib.import_module("tensorgrad.ops.aten")
+    if name in _HOMES:
         return getattr(importlib.import_module("tensorgrad.ops." + _HOMES[name]), name)
     raise AttributeError(f"module 'tensorgrad.ops' has no attribute '{name}'")

@@ -12,7 +12,8 @@ import importlib
 from tensorgrad.ops.known import METHODS, NAMES
 
 FAMILIES = (
-    "mathematics", "special", "statistics", "cumulative", "sorting", "selection", "arranging", "copies", "products",
+    "mathematics", "special", "softmax", "statistics", "histograms", "quantiles", "cumulative", "differences", "sorting",
+    "searching", "selection", "scattering", "masking", "arranging", "copies", "products", "einsum", "norms", "inverses",
     "linalg", "decompositions", "fft", "spectral", "windows", "masked", "activation", "losses", "ctc", "convolution",
     "pooling", "normalization", "embedding", "attention", "vision", "sampling", "dropout", "distance",
 )  # fmt: skip
@@ -71,6 +72,8 @@ def collect():
     for family in FAMILIES:
         try:
             module = importlib.import_module("tensorgrad.ops." + family)
+            for word in " ".join(module.PUBLIC.values()).split():
+                getattr(module, word.rpartition("=")[2])  # it must be there
         except ModuleNotFoundError as error:
             if error.name != f"tensorgrad.ops.{family}":
                 raise
@@ -85,7 +88,6 @@ def collect():
         for space, words in module.PUBLIC.items():
             for word in words.split():
                 public, _, attribute = word.partition("=")
-                getattr(module, attribute or public)  # it must be there
                 names.setdefault(space, {})[public] = f"{family}:{attribute}" if attribute else family
         for name, value in vars(getattr(module, "Methods", object)).items():
             if hasattr(module, "Methods") and name not in ("__module__", "__doc__", "__slots__", "__dict__", "__weakref__",

@@ -6,7 +6,7 @@ from tensorgrad import dtypes
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.primitive import Primitive
-from tensorgrad.ops.reduction import log_softmax
+from tensorgrad.ops.softmax import log_softmax
 
 PUBLIC = {"nn.functional": "mse_loss nll_loss cross_entropy"}
 

@@ -1,0 +1,74 @@
+"""Operations that choose one element out of many along a dimension and tell its index: max, sort, topk, median, cummax.
+
+Their outputs are (values, indices). The gradient goes to the chosen element, the tangent is that of the chosen element.
+"""
+
+import numpy as np
+
+from tensorgrad.ops import fitting
+from tensorgrad.ops.both import number, tensors, xp
+from tensorgrad.ops.dims import kept
+from tensorgrad.ops.primitive import Primitive
+
+
+def chosen_back(g, x_spec, out, dim, keepdim=True):
+    """The gradient: zeros with what arrives put at the chosen places, which are different ones."""
+    g, where = g[0], out[1]
+    if g is None:
+        return None
+    if not x_spec.shape:
+        return g
+    if not keepdim:
+        shape = kept(x_spec.shape, (dim,))
+        g, where = xp.reshape(g, shape), xp.reshape(where, shape)
+    return xp.placed(g, where, x_spec, dim)
+
+
+@number
+def placed(g, where, spec, dim):
+    whole = np.zeros(spec.shape, g.dtype)
+    np.put_along_axis(whole, where, g, dim)
+    return whole
+
+
+tensors["placed"] = lambda g, where, spec, dim: g.new_zeros(spec.shape).scatter(dim, where, g)
+
+
+def chosen_moves(t, out, dim, keepdim=True):
+    """The tangent: that of the chosen elements, and none of the indices."""
+    where = out[1]
+    if not t.shape:
+        return t, None
+    return (t.gather(dim, where) if keepdim else t.gather(dim, where.unsqueeze(dim)).squeeze(dim)), None
+
+
+def choosing(name, choose, node=None):
+    """The primitive that takes one element along a dim; choose(x, dim) gives its index with the dim kept."""
+
+    def kernel(x, dim, keepdim):
+        if not x.ndim:
+            return x.copy(), np.zeros((), np.int64)
+        where = choose(x, dim)
+        values = np.take_along_axis(x, where, dim)
+        return (values, where) if keepdim else (values.squeeze(dim), where.squeeze(dim))
+
+    return Primitive(
+        name, kernel, count=True, fresh=True, node=node, batch="dims",
+        pullback=lambda g, x_spec, out, dim, keepdim: chosen_back(g, x_spec, out, dim, keepdim),
+        pushforward=lambda t, out, dim, keepdim: chosen_moves(t, out, dim, keepdim),
+    )  # fmt: skip
+
+
+def store_parts(out, name, parts, operands, exact=False):
+    """Write the parts of a result into the tuple of tensors given as `out=`; `exact`: of their very dtypes."""
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {fitting.kind_name(out)}")
+    if len(out) != len(parts):
+        raise TypeError(f"{name}(): argument 'out' must be tuple of {len(parts)} Tensors")
+    for target, part in zip(out, parts, strict=True):
+        if exact and target._spec.dtype is not part._spec.dtype:
+            raise RuntimeError(
+                f"Expected out tensor to have dtype {part._spec.dtype.title.lower()}, but got "
+                f"{target._spec.dtype.title.lower()} instead"
+            )
+    return type(parts)([fitting.write_out(o, name, operands, lambda r=r: r) for o, r in zip(out, parts, strict=True)])
