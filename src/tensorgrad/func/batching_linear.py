@@ -35,7 +35,7 @@ def dot(apply, values, batched, params, size):
     return PRIMITIVES["mv"].apply((a, b) if batched[0] else (b, a), ())
 
 
-@rule("linear")
+@rule("linear", "linear_half")
 def linear(apply, values, batched, params, size):
     x, w, b = values
     if not batched[1] and not batched[2]:

@@ -87,7 +87,9 @@ def fit_tensor(g, spec):
     if spec is None:
         return None
     if tuple(g.shape) != spec.shape:
-        g = g.sum_to_size(spec.shape) if g._spec.size >= spec.size else g.expand(spec.shape)
+        have, wanted = g._spec.shape, spec.shape
+        wider = len(have) > len(wanted) or any(n != 1 == m for n, m in zip(have[::-1], wanted[::-1]))
+        g = g.sum_to_size(wanted) if wider else g.expand(wanted)
     if g._spec.dtype is not spec.dtype:
         if g._spec.dtype.is_complex and not spec.dtype.is_complex:
             g = g.real

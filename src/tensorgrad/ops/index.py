@@ -13,7 +13,7 @@ from tensorgrad.ops.known import METHODS, NAMES
 
 FAMILIES = (
     "mathematics", "special", "softmax", "statistics", "histograms", "quantiles", "cumulative", "differences", "sorting",
-    "searching", "selection", "scattering", "masking", "arranging", "copies", "products", "einsum", "norms", "inverses",
+    "searching", "selection", "scattering", "masking", "arranging", "triangles", "copies", "products", "einsum", "norms", "inverses",
     "linalg", "decompositions", "fft", "spectral", "windows", "masked", "activation", "losses", "ctc", "convolution",
     "pooling", "normalization", "embedding", "attention", "vision", "sampling", "dropout", "distance",
 )  # fmt: skip
