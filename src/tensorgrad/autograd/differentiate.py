@@ -145,13 +145,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(tensor).__name__}")
     keep = create_graph if retain_graph is None else retain_graph
     if is_grads_batched:
-        from tensorgrad.func import vmap
-
-        def one(*rows):
-            return tuple(grad(outputs, inputs, rows, True, create_graph, allow_unused=True, materialize_grads=True))
-
-        roots_of(outputs, gradients, True, batched=True)
-        return vmap(one)(*gradients)
+        return batched_grad(outputs, inputs, gradients, keep, create_graph, allow_unused, materialize_grads)
     captures = {}
     for position, tensor in enumerate(inputs):
         node = node_of(tensor) if isinstance(tensor, GradientEdge) else tensor._node
@@ -184,6 +178,26 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             g = wrap(g)
         results.append(g)
     return own(results, gradients)
+
+
+def batched_grad(outputs, inputs, gradients, keep, create_graph, allow_unused, materialize_grads):
+    """`grad` for many gradients of each output at once: the rows of these tensors. One pass for all of them."""
+    from tensorgrad.func import vmap
+
+    roots_of(outputs, gradients, True, batched=True)
+    rows, found = [g for g in gradients if g is not None], []
+
+    def vjp(*given):
+        given = iter(given)
+        taken = [None if g is None else next(given) for g in gradients]
+        found[:] = grad(outputs, inputs, taken, keep, create_graph, allow_unused=allow_unused)
+        return tuple(g for g in found if g is not None)
+
+    mapped = iter(vmap(vjp)(*rows) if rows else vjp())
+    results = [None if g is None else next(mapped) for g in found]
+    if materialize_grads:
+        results = [t.new_zeros(t.shape) if g is None else g for g, t in zip(results, inputs, strict=True)]
+    return tuple(results)
 
 
 def own(results, gradients):

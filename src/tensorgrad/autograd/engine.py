@@ -290,6 +290,14 @@ def watched(task, node, g, saved):
     return gradients
 
 
+BATCHED = (
+    "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. The sizes of the "
+    "remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+    "grad_output[{0}] has a shape of {1} and output[{0}] has a shape of {2}. If you only want some tensors in `grad_output` to "
+    "be considered batched, consider using vmap."
+)
+
+
 def checked_gradient(output, gradient, position=0, batched=False):
     """The gradient to start from at `output`: given, or one for a scalar."""
     if gradient is None:
@@ -307,6 +315,8 @@ def checked_gradient(output, gradient, position=0, batched=False):
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
     shape = gradient.shape[1:] if batched else gradient.shape
+    if batched and (not gradient.shape or tuple(shape) != tuple(output.shape)):
+        raise RuntimeError(BATCHED.format(position, gradient.shape, output.shape))
     if tuple(shape) != tuple(output.shape):
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{position}] has a shape of {gradient.shape} and output[{position}] has a "

@@ -16,7 +16,7 @@ from tensorgrad.dtypes import FLOAT
 from tensorgrad.func.levels import Level, Payload, lifted_spec, nodes_of, record, rewrite
 from tensorgrad.ops.pointwise import Pointwise
 from tensorgrad.ops.primitive import piece_of, shallow
-from tensorgrad.tensor import Tensor, show
+from tensorgrad.tensor import Tensor
 
 new = object.__new__
 

@@ -8,14 +8,13 @@ import functools
 
 import numpy as np
 
-from tensorgrad.autograd.modes import state
 from tensorgrad.func.forward import Dual, dual
 from tensorgrad.func.levels import Level, entered
-from tensorgrad.func.reverse import check_argnums, chosen, settled_aux, split_aux, vjp_of, with_chosen
+from tensorgrad.func.reverse import chosen, settled_aux, split_aux, vjp_of, with_chosen
 from tensorgrad.func.vmap import vmap
 from tensorgrad.ops.primitive import wrap
 from tensorgrad.tensor import Tensor
-from tensorgrad.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from tensorgrad.utils._pytree import tree_flatten, tree_map, tree_structure, tree_unflatten
 
 FORWARD_SIZE = (
     "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
@@ -119,7 +118,7 @@ def linearize(func, *primals):
         if not isinstance(leaf, Tensor):
             raise RuntimeError(f"linearize(f, *primals): Expected primals to only contain Tensors, got {type(leaf)}")
     output, pull_back = vjp_of(func, primals)
-    results, output_spec = tree_flatten(output)
+    output_spec = tree_structure(output)
     probes = tree_map(lambda o: o.detach().new_zeros(o.shape), output)
     # What is pulled back is linear in the probe; the gradient of that is the push forward.
     _, push = vjp_of(lambda probe: pull_back(probe), (probes,))
