@@ -204,8 +204,8 @@ def average_pool(x, kernel, stride, padding, size, count_padding=True, divisor=N
             x = _sum_windows(x, dim, kernel[dim], stride[dim], padding[dim], size[dim])
     counts = divisor or window_counts(spatial, kernel, stride, padding, size, count_padding)
     if x.dtype.kind in "iu":
-        quotient = np.abs(x) // counts
-        return np.where(x < 0, -quotient, quotient).astype(x.dtype)
+        quotient = np.abs(x) // np.abs(counts)
+        return np.where((x < 0) != (divisor is not None and divisor < 0), -quotient, quotient).astype(x.dtype)
     x /= counts.astype(x.dtype) if isinstance(counts, np.ndarray) else counts
     return x
 

@@ -55,7 +55,7 @@ def adaptive_average_pool_gradient(g, spatial):
     """Transpose of `adaptive_average_pool`: each g shared out over its window.
 
     >>> adaptive_average_pool_gradient(np.array([[2.0, 3.0, 4.0]]), (5,))
-    array([[1. , 2. , 1. , 3. , 2. ]])
+    array([[1., 2., 1., 3., 2.]])
     """
     size = g.shape[-len(spatial) :]
     kernel = _regular(spatial, size)
@@ -95,13 +95,12 @@ def adaptive_max_pool(x, size):
     return largest.reshape(*x.shape[: -len(size)], *size), indices.reshape(*x.shape[: -len(size)], *size)
 
 
-@computes_halves_in_single
 def fractional_max_pool(x, kernel, size, samples):
     """The largest number of windows whose places are random: `samples` holds a number in [0, 1) for each channel
     (the first of x's dimensions flattened) and dimension, the last dimension first in two dimensions, as in PyTorch.
 
     >>> fractional_max_pool(np.array([[[1.0, 4, 2, 0], [3, 1, 0, 5]]]), (1, 2), (1, 2), np.array([[0.5, 0.1]]))
-    (array([[[4., 5.]]]), array([[[1, 7]]]))
+    (array([[[3., 5.]]]), array([[[4, 7]]]))
     """
     dims = len(size)
     planes = x.reshape(math.prod(x.shape[:-dims]), *x.shape[-dims:])
@@ -110,7 +109,7 @@ def fractional_max_pool(x, kernel, size, samples):
     for dim, (length, k, windows) in enumerate(zip(x.shape[-dims:], kernel, size)):
         starts = _fractional_starts(samples.reshape(len(planes), dims)[:, order[dim]], length, k, windows)
         reads.append(starts[..., None] + np.arange(k))
-    largest, indices = _max_by_tap(planes, reads)
+    largest, indices = computes_halves_in_single(_max_by_tap)(planes, reads)
     return largest.reshape(*x.shape[:-dims], *size), indices.reshape(*x.shape[:-dims], *size)
 
 
@@ -119,7 +118,7 @@ def _fractional_starts(samples, length, kernel, windows):
     starts = np.full((len(samples), windows), length - kernel, np.int64)
     if windows > 1:
         step = samples.dtype.type(length - kernel) / samples.dtype.type(windows - 1)
-        number = np.arange(windows - 1, dtype=samples.dtype)
+        number = np.arange(windows - 1).astype(samples.dtype)
         starts[:, :-1] = ((number + samples[:, None]) * step).astype(np.int64)
         starts[:, :-1] -= (samples[:, None] * step).astype(np.int64)
     return starts
@@ -217,6 +216,9 @@ def _max_by_tap(samples, reads):
     """reads, for each dimension: (samples or 1, windows, taps) places to read."""
     spatial = samples.shape[1:]
     dims = len(spatial)
+    if not len(samples):
+        size = (0, *[read.shape[1] for read in reads])
+        return np.empty(size, samples.dtype), np.empty(size, np.int64)
     steps = [math.prod(spatial[dim + 1 :]) for dim in range(dims)]
     taps = [read.shape[2] for read in reads]
 
@@ -224,15 +226,15 @@ def _max_by_tap(samples, reads):
         total = 0
         for dim, (read, i, step) in enumerate(zip(reads, tap, steps)):
             along = [len(read), *[1] * dims]
-            along[dim + 1] = -1
+            along[dim + 1] = read.shape[1]
             total = total + read[..., i].reshape(along) * step
         return total
 
-    rows = samples.reshape(len(samples), -1)
-    within = np.arange(len(samples)).reshape(-1, *[1] * dims) * rows.shape[1]
+    rows, area = samples.ravel(), math.prod(spatial)
+    within = np.arange(len(samples)).reshape(len(samples), *[1] * dims) * area
     largest = winners = None
     for number, tap in enumerate(itertools.product(*map(range, taps))):
-        candidate = rows.ravel().take(positions(tap) + within)
+        candidate = rows.take(positions(tap) + within)
         if largest is None:
             largest, winners = candidate, np.zeros(candidate.shape, np.int32)
             scratch = np.empty(candidate.shape, bool), np.empty_like(winners)
@@ -241,13 +243,13 @@ def _max_by_tap(samples, reads):
     if largest.dtype.kind == "f" and np.isnan(largest).any():  # the last NaN of a window wins
         winners[np.isnan(largest)] = 0
         for number, tap in enumerate(itertools.product(*map(range, taps))):
-            candidate = rows.ravel().take(positions(tap) + within)
+            candidate = rows.take(positions(tap) + within)
             np.maximum(winners, np.isnan(candidate) * np.int32(number), out=winners)
     indices = np.zeros(largest.shape, np.int64)
-    sample = np.arange(len(samples)).reshape(-1, *[1] * dims)
+    sample = np.arange(len(samples)).reshape(len(samples), *[1] * dims)
     for dim, (read, i) in enumerate(zip(reads, np.unravel_index(winners, taps))):
         along = [1] * (dims + 1)
-        along[dim + 1] = -1
+        along[dim + 1] = read.shape[1]
         window = np.arange(read.shape[1]).reshape(along)
         indices += read[sample if len(read) > 1 else 0, window, i] * steps[dim]
     return largest, indices

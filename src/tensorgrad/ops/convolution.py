@@ -65,7 +65,10 @@ def _batch_with_weights(apply, values, batched, params, rows, in_gradient):
     flags = batched[:2]
     if bias and batched[2]:  # a bias of each row's own is added afterwards
         b = bias[0]
-        y = _batch_with_weights(apply, (x, w, None), [*flags, False], params, rows, in_gradient)
+        if True in flags:
+            y = _batch_with_weights(apply, (x, w, None), [*flags, False], params, rows, in_gradient)
+        else:
+            y = apply((x, w, None), params).unsqueeze(0)
         return y + b.reshape((rows, 1, b._spec.shape[1], *(1,) * (len(y._spec.shape) - 3)))
     params = list(params)
     if in_gradient:

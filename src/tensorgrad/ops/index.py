@@ -15,7 +15,8 @@ FAMILIES = (
     "mathematics", "special", "softmax", "statistics", "histograms", "quantiles", "cumulative", "differences", "sorting",
     "searching", "selection", "scattering", "masking", "arranging", "triangles", "copies", "products", "einsum", "norms", "inverses",
     "linalg", "decompositions", "fft", "spectral", "windows", "masked", "activation", "losses", "ctc", "convolution",
-    "pooling", "normalization", "embedding", "attention", "vision", "sampling", "dropout", "distance",
+    "pooling", "pooling_adaptive", "padding", "unfolding", "interpolation", "grids", "normalization", "batch_normalization",
+    "embedding", "attention", "vision", "recurrent", "sampling", "dropout", "distance",
 )  # fmt: skip
 
 
