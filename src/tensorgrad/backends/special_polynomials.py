@@ -143,7 +143,7 @@ def shifted_chebyshev_polynomial_w(x, n):
     return _w(2 * x - 1, n)
 
 
-@elementwise
+@elementwise(wide=True)
 def hermite_polynomial_h(x, n):
     """Hermite's polynomial as in physics, orthogonal for the weight exp(-x²).
 
@@ -154,7 +154,7 @@ def hermite_polynomial_h(x, n):
     return _recurrence(x, _whole(n), twice, lambda k, current, before: twice * current - 2 * k * before)
 
 
-@elementwise
+@elementwise(wide=True)  # its terms cancel
 def hermite_polynomial_he(x, n):
     """Hermite's polynomial as in probability, orthogonal for the weight exp(-x²/2).
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.ops.both import xp
-from tensorgrad.ops.fitting import is_number
+from tensorgrad.ops.fitting import check_tensor, is_number
 from tensorgrad.ops.pointwise import binary, inplace, reflected, unary
 
 BOOL_SUBTRACT = "Subtraction, the `-` operator, with {} tensor{} is not supported. {}"
@@ -46,13 +46,20 @@ _div = binary("div", np.true_divide, slopes=(lambda b: 1 / b, lambda b, out: -ou
 _pow = binary(
     "pow", lambda a, b: _power(a, b),
     slopes=(lambda a, b: _power_slope(a, b), lambda a, b, out: _exponent_slope(a, b, out)),
-    node="PowBackward1", number_node="PowBackward0", shown={"b": "exponent"},
+    node="PowBackward1", number_node="PowBackward0", check=lambda operands: _no_negative_exponent(*operands),
 )  # fmt: skip
 
 
-def _power(a, b):
-    if a.dtype.kind in "iu" and b.dtype.kind == "i" and (b < 0).any():
+def _no_negative_exponent(a, b):
+    if isinstance(b, int) and b < 0 and getattr(a, "_spec", None) is not None and a._spec.dtype.category <= 1:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+def _power(a, b):
+    if a.dtype.kind in "iu" and b.dtype.kind == "i":
+        below = b < 0
+        if below.any():  # the whole part of 1 / a ** -b
+            return np.where(below, np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0)), np.power(a, np.abs(b)))
     if b.ndim == 0 and a.dtype.kind == "f":
         exponent = b.item()
         if exponent == 2:
@@ -76,13 +83,17 @@ def _power_slope(a, b):
 
 
 def _exponent_slope(a, b, out):
+    """out * log(a), and 0 where a is 0 and b is not negative."""
     if is_number(a):
         a = b * 0 + a
-    if isinstance(out, np.ndarray):
-        log = np.log(np.where(a == 0, 1, a).astype(out.dtype))
-        return np.where((a == 0) & (b >= 0), 0, np.where(a == 0, -np.inf * out, out * log))
-    safe = xp.where(a == 0, xp.zeros_like(a) + 1, a)
-    return xp.where((a == 0) & (b >= 0), xp.zeros_like(out), out * xp.log(safe))
+    flat = (a == 0) & (b.real >= 0 if _is_complex(b) else b >= 0)
+    safe = xp.where(flat, xp.zeros_like(a) + 1, a)
+    slope = out * xp.log(safe)
+    return xp.where(flat, xp.zeros_like(slope), slope)
+
+
+def _is_complex(x):
+    return x.dtype.kind == "c" if isinstance(x, np.ndarray) else x._spec.dtype.is_complex
 
 
 def _scaled(other, alpha, name):
@@ -152,7 +163,7 @@ remainder = binary("remainder", _divide_integers(np.remainder), slopes=(lambda: 
     >>> torch.remainder(torch.tensor([-3., 3.]), 2)
     tensor([1., 1.])
     """)  # fmt: skip
-fmod = binary("fmod", _divide_integers(np.fmod), slopes=(lambda: 1, lambda a, b: -xp.trunc(a / b)), complex=False,
+fmod = binary("fmod", _divide_integers(np.fmod), numbers="second", slopes=(lambda: 1, lambda a, b: -xp.trunc(a / b)), complex=False,
     boolean=False, doc="""The remainder of division, with the sign of the dividend (C's fmod).
 
     >>> torch.fmod(torch.tensor([-3., 3.]), 2)
@@ -183,12 +194,35 @@ neg = negative = unary("neg", np.negative, slope=lambda: -1.0, promote="same", c
     >>> torch.neg(torch.tensor([1., -2.]))
     tensor([-1.,  2.])
     """)  # fmt: skip
+
+
+def positive(input):
+    """The tensor itself.
+
+    >>> torch.positive(torch.tensor([1., -2.]))
+    tensor([ 1., -2.])
+    """
+    if check_tensor("positive", input)._spec.dtype is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+def rsub(input, other, *, alpha=1):
+    """Subtract the first, times `alpha`, from the second.
+
+    >>> torch.rsub(torch.tensor([1., 2.]), 3)
+    tensor([2., 1.])
+    """
+    check_tensor("rsub", input)
+    return _rsub(input if alpha == 1 else _scaled(input, alpha, "rsub"), other)
+
+
 reciprocal = unary("reciprocal", lambda x: 1 / x, slope=lambda y: -y * y, doc="""One over each element.
 
     >>> torch.reciprocal(torch.tensor([2., 4.]))
     tensor([0.5000, 0.2500])
     """)  # fmt: skip
-square = unary("square", np.square, slope=lambda x: 2 * x, promote="same", node="PowBackward0", doc="""Each element squared.
+square = unary("square", np.square, slope=lambda x: 2 * x, promote="whole", node="PowBackward0", doc="""Each element squared.
 
     >>> torch.square(torch.tensor([2., 3.]))
     tensor([4., 9.])
@@ -215,6 +249,7 @@ class ArithmeticMixin:
     __add__, __sub__, __mul__, __truediv__ = _add.operator, _sub.operator, mul.operator, _div.operator
     __floordiv__, __mod__, __pow__ = floor_divide.operator, remainder.operator, _pow.operator
     __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(_add), _rsub.operator, reflected(mul), reflected(_div)
+    __rdiv__ = __rtruediv__
     __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(remainder), reflected(_pow)
     __neg__ = neg
     __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_
@@ -222,14 +257,12 @@ class ArithmeticMixin:
     add, sub, mul, div, pow, neg = add, sub, mul, div, pow, neg
     subtract, multiply, divide, true_divide, negative = sub, mul, div, div, neg
     floor_divide, remainder, fmod = floor_divide, remainder, fmod
+    positive = __pos__ = positive
     reciprocal, square, sqrt, rsqrt = reciprocal, square, sqrt, rsqrt
     mul_ = multiply_ = mul_
     pow_, neg_, negative_ = inplace(_pow), inplace(neg), inplace(neg)
     floor_divide_, remainder_, fmod_ = inplace(floor_divide), inplace(remainder), inplace(fmod)
     reciprocal_, square_, sqrt_, rsqrt_ = inplace(reciprocal), inplace(square), inplace(sqrt), inplace(rsqrt)
-
-    def __pos__(self):
-        return self
 
     def add_(self, other, *, alpha=1):
         """The in-place form of `add`.

@@ -52,6 +52,18 @@ def number(function):
 xp = Functions()
 
 
+def special_kernel(name):
+    """The kernel `name` of backends/special.py, also for xp; that file is imported when the kernel is first called."""
+
+    def kernel(*arrays):
+        from tensorgrad.backends import special
+
+        return getattr(special, name)(*arrays)
+
+    kernel.__name__ = name
+    return number(kernel)
+
+
 @number
 def zeros_like(x):
     return np.zeros_like(x)
@@ -59,7 +71,27 @@ def zeros_like(x):
 
 @number
 def sigmoid(x):
-    return 0.5 * (np.tanh(0.5 * x) + 1)
+    y = np.negative(x, out=np.empty_like(x))
+    np.exp(y, out=y)
+    y += 1
+    return np.divide(1, y, out=y)
+
+
+@number
+def choose(condition, a, b, like):
+    """`a` where the condition holds, else `b`, either of them a number or as large as `like`, in the dtype of `like`."""
+    return np.where(condition, np.asarray(a, like.dtype), np.asarray(b, like.dtype))
+
+
+def _choose_tensors(condition, a, b, like):
+    from tensorgrad import where
+    from tensorgrad.ops.fitting import number_array
+
+    a, b = (x if isinstance(x, Tensor) else wrap(number_array(x, like._spec.dtype)) for x in (a, b))
+    return where(condition, a, b)
+
+
+tensors["choose"] = _choose_tensors
 
 
 @number

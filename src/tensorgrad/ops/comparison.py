@@ -5,6 +5,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
+from tensorgrad.ops.both import xp
 from tensorgrad.ops.fitting import is_number
 from tensorgrad.ops.pointwise import Pointwise, binary, inplace, reflected, unary
 
@@ -13,30 +14,33 @@ def _example(call, result):
     return f"\n\n    >>> torch.{call}\n    {result}\n    "
 
 
-eq = binary("eq", np.equal, promote="bool", doc="Where the elements are equal."
+eq = binary("eq", np.equal, promote="bool", numbers="second", doc="Where the elements are equal."
     + _example("eq(torch.tensor([1, 2]), 2)", "tensor([False,  True])"))  # fmt: skip
-ne = not_equal = binary("ne", np.not_equal, promote="bool", doc="Where the elements differ."
+ne = not_equal = binary("ne", np.not_equal, promote="bool", numbers="second", doc="Where the elements differ."
     + _example("ne(torch.tensor([1, 2]), 2)", "tensor([ True, False])"))  # fmt: skip
-lt = less = binary("lt", np.less, promote="bool", complex=False, doc="Where the first is less."
+lt = less = binary("lt", np.less, promote="bool", numbers="second", complex=False, doc="Where the first is less."
     + _example("lt(torch.tensor([1, 2]), 2)", "tensor([ True, False])"))  # fmt: skip
-le = less_equal = binary("le", np.less_equal, promote="bool", complex=False, doc="Where the first is less or equal."
+le = less_equal = binary("le", np.less_equal, promote="bool", numbers="second", complex=False,
+    doc="Where the first is less or equal."
     + _example("le(torch.tensor([1, 3]), 2)", "tensor([ True, False])"))  # fmt: skip
-gt = greater = binary("gt", np.greater, promote="bool", complex=False, doc="Where the first is greater."
+gt = greater = binary("gt", np.greater, promote="bool", numbers="second", complex=False, doc="Where the first is greater."
     + _example("gt(torch.tensor([1, 3]), 2)", "tensor([False,  True])"))  # fmt: skip
-ge = greater_equal = binary("ge", np.greater_equal, promote="bool", complex=False, doc="Where the first is greater or equal."
+ge = greater_equal = binary("ge", np.greater_equal, promote="bool", numbers="second", complex=False,
+    doc="Where the first is greater or equal."
     + _example("ge(torch.tensor([1, 2]), 2)", "tensor([False,  True])"))  # fmt: skip
-logical_and = binary("logical_and", np.logical_and, promote="bool", doc="Where both are non-zero."
+logical_and = binary("logical_and", np.logical_and, promote="bool", numbers="none", doc="Where both are non-zero."
     + _example("logical_and(torch.tensor([0, 1]), torch.tensor([1, 1]))", "tensor([False,  True])"))  # fmt: skip
-logical_or = binary("logical_or", np.logical_or, promote="bool", doc="Where either is non-zero."
+logical_or = binary("logical_or", np.logical_or, promote="bool", numbers="none", doc="Where either is non-zero."
     + _example("logical_or(torch.tensor([0, 1]), torch.tensor([0, 1]))", "tensor([False,  True])"))  # fmt: skip
-logical_xor = binary("logical_xor", np.logical_xor, promote="bool", doc="Where exactly one is non-zero."
+logical_xor = binary("logical_xor", np.logical_xor, promote="bool", numbers="none", doc="Where exactly one is non-zero."
     + _example("logical_xor(torch.tensor([0, 1]), torch.tensor([1, 1]))", "tensor([ True, False])"))  # fmt: skip
 logical_not = unary("logical_not", np.logical_not, promote="bool", doc="Where the elements are zero."
     + _example("logical_not(torch.tensor([0, 1]))", "tensor([ True, False])"))  # fmt: skip
 isnan = unary("isnan", lambda x: np.isnan(x) if x.dtype.kind not in "iub" else np.zeros(x.shape, bool), promote="bool",
     doc="Where the elements are NaN." + _example("isnan(torch.tensor([1., float('nan')]))", "tensor([False,  True])"))  # fmt: skip
 isinf = unary("isinf", lambda x: np.isinf(x) if x.dtype.kind not in "iub" else np.zeros(x.shape, bool), promote="bool",
-    doc="Where the elements are infinite." + _example("isinf(torch.tensor([1., float('inf')]))", "tensor([False,  True])"))  # fmt: skip
+    doc="Where the elements are infinite."
+    + _example("isinf(torch.tensor([1., float('inf')]))", "tensor([False,  True])"))  # fmt: skip
 isfinite = unary("isfinite", lambda x: np.isfinite(x), promote="bool", doc="Where the elements are neither infinite nor NaN."
     + _example("isfinite(torch.tensor([1., float('inf')]))", "tensor([ True, False])"))  # fmt: skip
 
@@ -78,12 +82,25 @@ bitwise_right_shift = binary("rshift", _shift(np.right_shift, lambda a: -(a < 0)
 
 # Choices: at a tie, each side has half of the gradient.
 
-maximum = binary("maximum", np.maximum,
-    slopes=(lambda a, b: (a > b) + 0.5 * (a == b), lambda a, b: (a < b) + 0.5 * (a == b)), complex=False,
+
+def _no_complex_in(name):
+    def check(operands):
+        if any(isinstance(t, fitting.Tensor) and t._spec.dtype.is_complex for t in operands):
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
+
+    return check
+
+
+def _unless(below):
+    """1, a half at a tie, 0 where the other operand won; NaN beats both."""
+    return lambda a, b: xp.choose(below(a, b), 0, xp.choose(a == b, 0.5, 1, a), a)
+
+
+_if_less, _if_more = _unless(lambda a, b: a < b), _unless(lambda a, b: a > b)
+maximum = binary("maximum", np.maximum, slopes=(_if_less, _if_more), numbers="none", check=_no_complex_in("maximum"),
     doc="The larger of two elements."
     + _example("maximum(torch.tensor([1., 5.]), torch.tensor([3., 2.]))", "tensor([3., 5.])"))  # fmt: skip
-minimum = binary("minimum", np.minimum,
-    slopes=(lambda a, b: (a < b) + 0.5 * (a == b), lambda a, b: (a > b) + 0.5 * (a == b)), complex=False,
+minimum = binary("minimum", np.minimum, slopes=(_if_more, _if_less), numbers="none", check=_no_complex_in("minimum"),
     doc="The smaller of two elements."
     + _example("minimum(torch.tensor([1., 5.]), torch.tensor([3., 2.]))", "tensor([1., 2.])"))  # fmt: skip
 
@@ -154,7 +171,7 @@ def clamp(input, min=None, max=None, *, out=None):
 
 def _no_complex(operands):
     if any((isinstance(t, fitting.Tensor) and t._spec.dtype.is_complex) or isinstance(t, complex) for t in operands):
-        raise RuntimeError("clamp is not supported for complex types")
+        raise NotImplementedError("clamp is not supported for complex types")
 
 
 _clamp = Pointwise(

@@ -6,11 +6,13 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.ops import fitting
+from tensorgrad.ops.arguments import int_argument
 from tensorgrad.ops.counting import arange, linspace, logspace, range  # noqa: F401
 from tensorgrad.ops.data import (  # noqa: F401
     array_of,
     as_tensor,
     asarray,
+    dtype_beside_out,
     finished,
     from_dlpack,
     from_numpy,
@@ -41,10 +43,10 @@ def _filled(name, make, doc):
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if not size:
-            raise TypeError(f"{name}() received an invalid combination of arguments - got (), but expected a size")
-        array = make(_shape(size, name), numpy_dtype(dtype, None, name))
+            raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+        array = make(_shape(size, name), dtype_beside_out(dtype, out).numpy)
         if out is not None:
-            return fitting.store(out, wrap(array.astype(out._spec.dtype.numpy, copy=False)))
+            return fitting.store(out, wrap(array))
         result = finished(array, None, device, requires_grad, layout, pin_memory, names)
         if memory_format in (dtypes.channels_last, dtypes.channels_last_3d):
             result = result.contiguous(memory_format=memory_format)
@@ -142,11 +144,11 @@ def full(
     """
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
-    if isinstance(fill_value, fitting.Tensor):
+    if isinstance(fill_value, fitting.Tensor) and not fill_value._spec.shape:
         dtype, fill_value = dtype or fill_value._spec.dtype, fill_value.item()
     if not is_number(fill_value):
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
-    d = dtype or dtypes.of_number(fill_value)
+    d = dtype_beside_out(dtype, out, dtypes.of_number(fill_value))
     array = np.full(_shape((size,), "full"), fitting.number_array(fill_value, d))
     if out is not None:
         return fitting.store(out, wrap(array))
@@ -193,31 +195,11 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     tensor([[1., 0.],
             [0., 1.]])
     """
+    n, m = int_argument("eye", "n", 1, n), None if m is None else int_argument("eye", "m", 2, m)
     if n < 0 or (m is not None and m < 0):
         raise RuntimeError(f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
-    result = finished(np.eye(n, m, dtype=numpy_dtype(dtype)), None, device, requires_grad, layout)
-    return result if out is None else fitting.store(out, result)
-
-
-def complex(real, imag, *, out=None):
-    """A complex tensor of real and imaginary parts.
-
-    >>> torch.complex(torch.tensor([1.]), torch.tensor([2.]))
-    tensor([1.+2.j])
-    """
-    for x in (real, imag):
-        if x._spec.dtype not in (dtypes.float32, dtypes.float64, dtypes.float16):
-            raise RuntimeError(
-                f"Expected both inputs to be Half, Float or Double tensors but got {real._spec.dtype.title} and "
-                f"{imag._spec.dtype.title}"
-            )
-    if real._spec.dtype is not imag._spec.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {real._spec.dtype.title} but got scalar type {imag._spec.dtype.title} for "
-            "second argument"
-        )
-    kind = real._spec.dtype.to_complex()
-    result = real.to(kind) + imag.to(kind) * 1j
+    array = np.eye(n, m, dtype=dtype_beside_out(dtype, out).numpy)
+    result = finished(array, None, device, requires_grad, layout, pin_memory)
     return result if out is None else fitting.store(out, result)
 
 
@@ -227,10 +209,43 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}")
     count = 0 if 0 in size else 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     memory = np.empty(count, numpy_dtype(dtype))
     array = np.ndarray(tuple(size), memory.dtype, memory, 0, [s * memory.itemsize for s in stride])
     return finished(array, None, device, requires_grad)
+
+
+def empty_permuted(
+    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """An unset tensor whose dimensions lie in memory in the order given, outermost first.
+
+    >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
+    size, order = _shape((size,), "empty_permuted"), tuple(physical_layout)
+    if len(size) != len(order):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for position, dim in enumerate(order):
+        if not 0 <= dim < len(size):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} at index {position}).  "
+                "NB: negative dims not currently supported; file an issue if you want it."
+            )
+        if dim in order[:position]:
+            raise RuntimeError("Duplicate dim not allowed")
+    memory = np.empty([size[dim] for dim in order], numpy_dtype(dtype))
+    array = memory.transpose(np.argsort(order)) if order else memory
+    return finished(array, None, device, requires_grad, layout, pin_memory)
 
 
 class CreationMixin:

@@ -2,19 +2,9 @@
 
 import numpy as np
 
-from tensorgrad.ops.both import number, tensors, xp
-from tensorgrad.ops.pointwise import inplace, unary
-
-
-def _special(name):
-    """A kernel of backends/special.py, which is imported when it is first called."""
-
-    def kernel(*arrays):
-        from tensorgrad.backends import special
-
-        return getattr(special, name)(*arrays)
-
-    return kernel
+from tensorgrad.ops.both import arrays, number, special_kernel, tensors, xp
+from tensorgrad.ops.fitting import check_tensor
+from tensorgrad.ops.pointwise import Pointwise, inplace, unary
 
 
 def _example(call, result):
@@ -59,26 +49,18 @@ acosh = arccosh = unary("acosh", np.arccosh, slope=lambda x: 1 / (xp.sqrt(x - 1)
     doc="The inverse hyperbolic cosine." + _example("acosh(torch.tensor([1., 2.]))", "tensor([0.0000, 1.3170])"))  # fmt: skip
 atanh = arctanh = unary("atanh", np.arctanh, slope=lambda x: 1 / (1 - x * x), doc="The inverse hyperbolic tangent."
     + _example("atanh(torch.tensor([0., 0.5]))", "tensor([0.0000, 0.5493])"))  # fmt: skip
-erf = unary("erf", _special("erf"), slope=lambda x: 1.1283791670955126 * xp.exp(-x * x), complex=False,
+erf = unary("erf", special_kernel("erf"), slope=lambda x: 1.1283791670955126 * xp.exp(-x * x), complex=False,
     doc="The error function." + _example("erf(torch.tensor([0., 1.]))", "tensor([0.0000, 0.8427])"))  # fmt: skip
-erfc = unary("erfc", _special("erfc"), slope=lambda x: -1.1283791670955126 * xp.exp(-x * x), complex=False,
+erfc = unary("erfc", special_kernel("erfc"), slope=lambda x: -1.1283791670955126 * xp.exp(-x * x), complex=False,
     doc="1 - erf(x), exact for large x." + _example("erfc(torch.tensor([0., 1.]))", "tensor([1.0000, 0.1573])"))  # fmt: skip
-
-
-def _sigmoid(x):
-    if x.dtype.kind == "c":
-        return 1 / (1 + np.exp(-x))
-    y = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1, y) / (1 + y)
-
-
-sigmoid = unary("sigmoid", _sigmoid, slope=lambda y: y * (1 - y), doc="1 / (1 + exp(-x))."
+sigmoid = unary("sigmoid", arrays["sigmoid"], slope=lambda y: y * (1 - y), doc="1 / (1 + exp(-x))."
     + _example("sigmoid(torch.tensor([0., 2.]))", "tensor([0.5000, 0.8808])"))  # fmt: skip
 
 # Steps: their slope is zero
 
 floor = unary("floor", lambda x: np.floor(x) if x.dtype.kind not in "iu" else x.copy(), slope=lambda: 0.0, promote="same",
-    boolean=False, complex=False, doc="Round down." + _example("floor(torch.tensor([1.5, -1.5]))", "tensor([ 1., -2.])"))  # fmt: skip
+    boolean=False, complex=False, doc="Round down."
+    + _example("floor(torch.tensor([1.5, -1.5]))", "tensor([ 1., -2.])"))  # fmt: skip
 ceil = unary("ceil", lambda x: np.ceil(x) if x.dtype.kind not in "iu" else x.copy(), slope=lambda: 0.0, promote="same",
     boolean=False, complex=False, doc="Round up." + _example("ceil(torch.tensor([1.5, -1.5]))", "tensor([ 2., -1.])"))  # fmt: skip
 trunc = fix = unary("trunc", lambda x: np.trunc(x) if x.dtype.kind not in "iu" else x.copy(), slope=lambda: 0.0,
@@ -86,7 +68,7 @@ trunc = fix = unary("trunc", lambda x: np.trunc(x) if x.dtype.kind not in "iu" e
     doc="Round towards zero." + _example("trunc(torch.tensor([1.5, -1.5]))", "tensor([ 1., -1.])"))  # fmt: skip
 _round = unary("round", lambda x: np.round(x) if x.dtype.kind not in "iu" else x.copy(), slope=lambda: 0.0, promote="same",
                boolean=False, complex=False)  # fmt: skip
-sign = unary("sign", np.sign, slope=lambda: 0.0, promote="same", complex=False,
+sign = unary("sign", lambda x: np.sign(x) if x.dtype.kind != "b" else x.copy(), slope=lambda: 0.0, promote="same", complex=False,
     doc="-1, 0 or 1." + _example("sign(torch.tensor([-3., 0., 2.]))", "tensor([-1.,  0.,  1.])"))  # fmt: skip
 
 
@@ -98,16 +80,18 @@ def round(input, *, decimals=0, out=None):
     """
     if decimals == 0:
         return _round(input, out=out)
-    factor = 10.0 ** abs_int(decimals)
-    scaled = input * factor if decimals > 0 else input / factor
-    result = _round(scaled) / factor if decimals > 0 else _round(scaled) * factor
-    from tensorgrad.ops.fitting import store
-
-    return result if out is None else store(out, result)
+    return _round_decimals.slow((check_tensor("round", input),), out, (decimals,))
 
 
-def abs_int(number):
-    return number if number >= 0 else -number
+def _round_decimals_kernel(x, decimals):
+    factor = 10.0 ** (decimals if decimals > 0 else -decimals)
+    return np.round(x * factor) / factor if decimals > 0 else np.round(x / factor) * factor
+
+
+_round_decimals = Pointwise(
+    "round_decimals", _round_decimals_kernel, (lambda: 0.0,), ("x",), params=("decimals",), node="RoundBackward1", integer=False,
+    boolean=False, complex=False,
+)  # fmt: skip
 
 
 # abs is not holomorphic: its gradient is real, g times the direction of x.
@@ -200,4 +184,24 @@ class ElementwiseMixin:
     arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
     erf_, erfc_, sigmoid_, relu_ = inplace(erf), inplace(erfc), inplace(sigmoid), inplace(relu)
     floor_, ceil_, trunc_, fix_ = inplace(floor), inplace(ceil), inplace(trunc), inplace(trunc)
-    round_, sign_, abs_, absolute_ = inplace(_round), inplace(sign), inplace(abs), inplace(abs)
+    sign_ = inplace(sign)
+
+    def round_(self, *, decimals=0):
+        """The in-place form of `round`.
+
+        >>> torch.tensor([1.26]).round_(decimals=1)
+        tensor([1.3000])
+        """
+        return _round_decimals.write((self,), (decimals,)) if decimals else _round.primitive.write((self,))
+
+    def abs_(self):
+        """The in-place form of `abs`.
+
+        >>> torch.tensor([-1.]).abs_()
+        tensor([1.])
+        """
+        if self._spec.dtype.is_complex:
+            raise RuntimeError("In-place abs is not supported for complex tensors.")
+        return abs.primitive.write((self,))
+
+    absolute_ = abs_

@@ -9,7 +9,7 @@ because a Python call costs a tenth of a small operation.
 import numpy as np
 
 from tensorgrad import dtypes
-from tensorgrad.autograd.graph import FREED, Node, tick
+from tensorgrad.autograd.graph import Node, tick
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import check_saved
 from tensorgrad.dtypes import FLOAT, result_dtype
@@ -25,10 +25,13 @@ Tensor = None  # set by tensorgrad.tensor
 class Pointwise(Primitive):
     """A Primitive on elements: broadcasts, promotes, and has a fast path.
 
-    promote: "same" (the common dtype), "float" (integers become floats), "bool" (compares in the common dtype).
+    promote: "same" (the common dtype), "whole" (bool becomes int64), "float" (integers become floats), "bool" (compares in
+    the common dtype).
     params: numbers that the kernel takes after its operands and that slopes may name (see parametric.py). Half types are
     computed in float32 and rounded once; `halves=False`: the kernel is about the very bits of a number.
     """
+
+    numbers = "either"
 
     def __init__(self, name, kernel, slopes, inputs, *, promote="same", integer=True, boolean=True, floating=True,
                  complex=True, conjugate=True, check=None, number_node=None, pullback=None, params=(), halves=True, **options):  # fmt: skip
@@ -42,7 +45,9 @@ class Pointwise(Primitive):
             if slope is not None:
                 rules[word] = pullback or slope_rule(slope, conjugate)
         options.setdefault("fresh", pullback is None and all(rule.words for rule in rules.values()))
-        super().__init__(name, kernel, rules=rules, inputs=inputs, arity=len(inputs), params=params, fit=True, **options)
+        super().__init__(
+            name, kernel, rules=rules, inputs=inputs, arity=len(inputs), params=params, fit=True, **options
+        )
         self.with_number = self.variant(name + ".number", number_node) if number_node else self
 
     def slow(self, operands, out=None, params=()):
@@ -99,6 +104,8 @@ class Pointwise(Primitive):
         common = result_dtype(operands) if len(operands) > 1 else operands[0]._spec.dtype
         if self.promote == "float" and common.category < FLOAT:
             return dtypes.get_default_dtype()
+        if self.promote == "whole" and common.category == 0:
+            return dtypes.int64
         if (
             (common.category == 1 and not self.integer)
             or (common.category == 0 and not self.boolean)
@@ -131,7 +138,11 @@ class Pointwise(Primitive):
 
 def widened(value):
     """A half-precision array as float32; anything else as it is."""
-    return value.astype(FLOAT32) if type(value) is ndarray and value.dtype.itemsize == 2 and value.dtype.kind in "fV" else value
+    return (
+        value.astype(FLOAT32)
+        if type(value) is ndarray and value.dtype.itemsize == 2 and value.dtype.kind in "fV"
+        else value
+    )
 
 
 def slope_rule(slope, conjugate):
@@ -258,8 +269,10 @@ class FastUnary(Node):
         self.__class__ = self.primitive.node_class
 
 
-def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **options):
+def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, numbers="either", **options):
     """Declare a pointwise operation of two operands; returns its public function.
+
+    numbers: which operand of the function may be a Python number ("either", "second" or "none"); an operator's may.
 
     >>> hypotenuse_squared = tensorgrad.ops.binary(
     ...     "hypotenuse_squared", lambda a, b: a * a + b * b, slopes=(lambda a: 2 * a, lambda b: 2 * b))
@@ -267,11 +280,13 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **
     tensor(25.)
     """
     primitive = Pointwise(name, kernel, slopes, ("a", "b"), promote=promote, node=node, **options)
+    primitive.numbers = numbers
     words = [s.__code__.co_varnames[: s.__code__.co_argcount] if s else () for s in slopes] if slopes else [(), ()]
     # Which operand each gradient needs: [left needs a, left needs b, right needs a, right needs b].
     uses_a, uses_b = ["a" in w for w in words], ["b" in w for w in words]
     saves_out = any("out" in w for w in words)
     fast = promote != "bool" and primitive.floating
+    fast_number = fast and numbers != "none"
     left_a, right_a, left_b, right_b = *uses_a, *uses_b
     saves_any = any((*uses_a, *uses_b, saves_out))
     fast_class = number_class = None
@@ -305,7 +320,7 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **
                     else:
                         node.saved = ()
                     return result
-            elif (type(other) is float or type(other) is int) and out is None and not mode.special and fast:
+            elif (type(other) is float or type(other) is int) and out is None and not mode.special and fast_number:
                 try:
                     spec = input._spec
                 except AttributeError:
@@ -332,9 +347,11 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, **
         return function
 
     def as_function(input, other, out):
-        if not isinstance(input, Tensor) and not (isinstance(other, Tensor) and is_number(input)):
+        if not isinstance(input, Tensor) and not (
+            numbers == "either" and isinstance(other, Tensor) and is_number(input)
+        ):
             raise must_be_tensor(name, input)
-        if not isinstance(other, Tensor) and not is_number(other):
+        if not isinstance(other, Tensor) and (numbers == "none" or not is_number(other)):
             raise must_be_tensor(name, other, "other", 2)
         return primitive.slow((input, other), out)
 
@@ -482,7 +499,7 @@ def inplace(function):
 
     def write(self, *others):
         for position, other in enumerate(others):
-            if not isinstance(other, Tensor) and not is_number(other):
+            if not isinstance(other, Tensor) and (primitive.numbers == "none" or not is_number(other)):
                 raise must_be_tensor(name, other, "other", position + 1)
         if 1 + len(others) != primitive.arity:
             raise TypeError(f"{name}() takes {primitive.arity - 1} positional arguments ({len(others)} given)")
