@@ -44,6 +44,8 @@ def view_as_complex(input):
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             + input._spec.dtype.title
         )
+    if input._spec.dtype is dtypes.float16:
+        raise NotImplementedError("view_as_complex of float16 would be complex32, which NumPy does not have")
     if not input._spec.shape:
         raise RuntimeError("Input tensor must have one or more dimensions")
     if input.shape[-1] != 2:

@@ -7,13 +7,40 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.ops import fitting
-from tensorgrad.ops.data import finished, numpy_dtype
+from tensorgrad.ops.arguments import is_int, no_such_call
+from tensorgrad.ops.data import dtype_beside_out, finished
 from tensorgrad.ops.fitting import is_number
 from tensorgrad.ops.primitive import wrap
 
 
 def _plain(value):
-    return value.item() if isinstance(value, fitting.Tensor) else value
+    return value.item() if isinstance(value, fitting.Tensor) and not value._spec.shape else value
+
+
+def _given(result, out, *options):
+    """A new tensor around an array, or the array in `out`."""
+    return finished(result, None, *options) if out is None else fitting.store(out, wrap(result))
+
+
+def _numbers(name, **values):
+    """Real numbers, as PyTorch takes them."""
+    for position, (word, value) in enumerate(values.items()):
+        if not is_number(value):
+            raise TypeError(
+                f"{name}(): argument '{word}' (position {position + 1}) must be Number, not {fitting.kind_name(value)}"
+            )
+        if isinstance(value, (builtins.complex, np.complexfloating)):
+            raise RuntimeError("value cannot be converted to type double without overflow")
+    return values.values()
+
+
+def _check_range(start, end, step):
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) / step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
 
 
 def arange(*args, start=None, end=None, step=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
@@ -23,96 +50,127 @@ def arange(*args, start=None, end=None, step=None, out=None, dtype=None, layout=
     >>> torch.arange(1, 4)
     tensor([1, 2, 3])
     """
-    args = [_plain(a) for a in args]
-    if len(args) == 1:
-        end = args[0] if end is None else end
-        start = start if end is not args[0] else (start if start is not None else 0)
-        if end is not args[0]:
-            start = args[0]
-    elif args:
-        start, end, step = (*args, step)[:3]
-    start, end, step = (_plain(0 if start is None else start), _plain(end), _plain(1 if step is None else step))
-    if end is None or not all(is_number(v) for v in (start, end, step)):
-        raise TypeError("arange() received an invalid combination of arguments: it takes numbers (start, end, step)")
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) / step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    count = math.ceil((end - start) / step)
-    whole = all(isinstance(v, (builtins.int, np.integer)) for v in (start, end, step))
-    d = dtype or (out._spec.dtype if out is not None else dtypes.int64 if whole else dtypes.get_default_dtype())
-    if whole:
-        array = np.arange(start, start + count * step, step, dtype=np.int64).astype(d.numpy, copy=False)
+    words = ["end"] if len(args) == 1 and end is None else ["start", "end", "step"]
+    given = {"start": start, "end": end, "step": step}
+    for word, arg in zip(words, args, strict=False):
+        if given[word] is not None:
+            raise no_such_call("arange", args, {word: given[word]}, "Number start, Number end, Number step = 1")
+        given[word] = arg
+    if len(args) > 3 or given["end"] is None:
+        raise no_such_call("arange", args, {}, "Number end", "Number start, Number end, Number step = 1")
+    given = {word: _plain(value) for word, value in given.items()}
+    _numbers("arange", end=given["end"])
+    start, end, step = _numbers(
+        "arange", start=given["start"] or 0, end=given["end"], step=1 if given["step"] is None else given["step"]
+    )
+    whole = all(isinstance(v, (builtins.int, np.integer, np.bool_)) for v in (start, end, step))
+    d = dtype_beside_out(dtype, out, dtypes.int64 if whole else None, "arange")
+    if d.category in (dtypes.BOOL, dtypes.COMPLEX):
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{d.title}'")
+    _check_range(start, end, step)
+    if d.category == dtypes.INTEGER:
+        first, last, width = builtins.int(start), builtins.int(end), builtins.int(step)
+        if d is dtypes.int64:
+            if width == 0:
+                raise ValueError("step must be nonzero")
+            start, end, step = first, last, width  # the numbers are cut before they are counted
+        count = builtins.max(
+            0, -((start - end) // step) if whole or d is dtypes.int64 else math.ceil((end - start) / step)
+        )
+        array = (first + np.arange(count, dtype=np.int64) * width).astype(d.numpy, copy=False)
     else:
-        array = (start + np.arange(count) * step).astype(numpy_dtype(d))
-    if out is not None:
-        return fitting.store(out, wrap(array))
-    return finished(array, None, device, requires_grad, layout, pin_memory, names)
+        count = -((start - end) // step) if whole else math.ceil((end - start) / step)
+        array = (start + np.arange(count) * step).astype(d.numpy)
+    return _given(array, out, device, requires_grad, layout, pin_memory, names)
 
 
-def range(start, end=None, step=1, *, out=None, dtype=None, device=None, requires_grad=False):
+def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """Numbers from start to end, end included (PyTorch's deprecated relative of arange).
 
     >>> torch.range(1, 3)
     tensor([1., 2., 3.])
     """
     if end is None:
-        start, end = 0, start
+        raise TypeError('range() missing 1 required positional arguments: "end"')
+    start, end, step = _numbers("range", start=_plain(start), end=_plain(end), step=_plain(step))
+    d = dtype_beside_out(dtype, out, None, "range")
+    _check_range(start, end, step)
     count = math.floor((end - start) / step) + 1
-    array = (start + np.arange(count) * step).astype(numpy_dtype(dtype))
-    result = finished(array, None, device, requires_grad)
-    return result if out is None else fitting.store(out, result)
+    return _given((start + np.arange(count) * step).astype(d.numpy), out, device, requires_grad, layout)
 
 
-def linspace(
-    start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
-):
+def _ends(name, start, end, steps, dtype, out, more=()):
+    """(start, end, number of steps, dtype) of linspace and logspace, checked."""
+    for word, value in (("start", start), ("end", end)):
+        if isinstance(value, fitting.Tensor) and value._spec.shape:
+            raise RuntimeError(
+                f"{name} only supports 0-dimensional start and end tensors, but got {word} with "
+                f"{len(value._spec.shape)} dimension(s)."
+            )
+    start, end = _plain(start), _plain(end)
+    if not is_number(start) or not is_number(end) or not is_int(steps):
+        shown = [v for v in (start, end, steps, *more) if v is not None]
+        raise no_such_call(name, shown, {}, "Number start, Number end, int steps")
+    steps = steps.__index__()
+    wide = any(isinstance(v, (builtins.complex, np.complexfloating)) for v in (start, end))
+    d = dtype_beside_out(dtype, out, dtypes.default_complex() if wide else None, name)
+    if wide and not d.is_complex:
+        inferred = "double" if dtypes.default_complex() is dtypes.complex128 else "float"
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype c10::complex<{inferred}> can't be safely cast to passed dtype {d.title}"
+        )
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if d.category == dtypes.BOOL:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+    if d.category == dtypes.INTEGER:
+        start, end = builtins.int(start), builtins.int(end)
+    return start, end, steps, d
+
+
+def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+             pin_memory=False):  # fmt: skip
     """`steps` numbers from start to end, both included, evenly spaced.
 
     >>> torch.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    result = finished(
-        _spaced(_plain(start), _plain(end), _plain(steps), "linspace", dtype), None, device, requires_grad, layout
-    )
-    return result if out is None else fitting.store(out, result)
+    start, end, steps, d = _ends("linspace", start, end, steps, dtype, out)
+    kind = {dtypes.INTEGER: np.dtype(np.float64)}.get(d.category, np.dtype(np.float32) if d.itemsize == 2 else d.numpy)
+    array = _spaced(start, end, steps, kind).astype(d.numpy)
+    return _given(array, out, device, requires_grad, layout, pin_memory)
 
 
-def _spaced(start, end, steps, name, dtype):
-    """PyTorch's way: the first half is counted from the start, the second from the end, in the dtype of the result."""
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    complex_ends = isinstance(start, builtins.complex) or isinstance(end, builtins.complex)
-    d = dtype or (dtypes.default_complex() if complex_ends else dtypes.get_default_dtype())
-    kind = (
-        d.numpy
-        if d.category >= dtypes.FLOAT and d.itemsize != 2
-        else np.dtype(np.float64 if d.category < 2 else np.float32)
-    )
+def _spaced(start, end, steps, kind):
+    """PyTorch's way: the first half is counted from the start, the second from the end, each step rounded to `kind`."""
+    first, last = (np.array(v).astype(kind) for v in (start, end))
     if steps == 1:
-        return np.array([start]).astype(d.numpy)
-    first, last = kind.type(start), kind.type(end)
-    if d.category == dtypes.INTEGER:
-        first, last = np.float64(start), np.float64(end)
-    step = (last - first) / kind.type(builtins.max(steps - 1, 1))
+        return first.reshape(1)
+    step = np.asarray((last - first) / np.array(builtins.max(steps - 1, 1)).astype(kind))
     places = np.arange(steps)
     up, down = first + step * places.astype(kind), last - step * (steps - 1 - places).astype(kind)
-    return np.where(places < steps // 2, up, down).astype(d.numpy)
+    return np.where(places < steps // 2, up, down)
 
 
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+def logspace(start, end, steps=None, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
              pin_memory=False):  # fmt: skip
     """`steps` powers of `base`, with exponents from start to end evenly spaced.
 
     >>> torch.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    d = dtype or dtypes.get_default_dtype()
-    exponents = _spaced(
-        _plain(start), _plain(end), _plain(steps), "logspace", d if d.category >= dtypes.FLOAT else dtypes.float64
+    start, end, steps, d = _ends("logspace", start, end, steps, dtype, out, (base,) if base != 10.0 else ())
+    if d.itemsize == 2:
+        start, end = (np.array(v).astype(d.numpy) for v in (start, end))
+    kind = np.dtype(np.float32) if d.category == dtypes.INTEGER or d.itemsize == 2 else d.numpy
+    powers = np.power(
+        _plain(base), _spaced(start, end, steps, kind).astype(np.complex128 if d.is_complex else np.float64)
     )
-    array = np.power(exponents.dtype.type(base), exponents).astype(d.numpy)
-    result = finished(array, None, device, requires_grad, layout)
-    return result if out is None else fitting.store(out, result)
+    return _given(_cast_as_c(powers, d), out, device, requires_grad, layout, pin_memory)
+
+
+def _cast_as_c(values, d):
+    """Floats in a dtype, integers by way of 64 bits: what does not fit is cut off, not refused."""
+    if d.category == dtypes.INTEGER and d.itemsize < 8:
+        values = values.astype(np.int64)
+    return values.astype(d.numpy)

@@ -44,7 +44,7 @@ def _filled(name, make, doc):
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if not size:
             raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
-        array = make(_shape(size, name), dtype_beside_out(dtype, out).numpy)
+        array = make(_shape(size, name), dtype_beside_out(dtype, out, None, name).numpy)
         if out is not None:
             return fitting.store(out, wrap(array))
         result = finished(array, None, device, requires_grad, layout, pin_memory, names)
@@ -148,7 +148,7 @@ def full(
         dtype, fill_value = dtype or fill_value._spec.dtype, fill_value.item()
     if not is_number(fill_value):
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
-    d = dtype_beside_out(dtype, out, dtypes.of_number(fill_value))
+    d = dtype_beside_out(dtype, out, dtypes.of_number(fill_value), "full")
     array = np.full(_shape((size,), "full"), fitting.number_array(fill_value, d))
     if out is not None:
         return fitting.store(out, wrap(array))
@@ -198,7 +198,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     n, m = int_argument("eye", "n", 1, n), None if m is None else int_argument("eye", "m", 2, m)
     if n < 0 or (m is not None and m < 0):
         raise RuntimeError(f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
-    array = np.eye(n, m, dtype=dtype_beside_out(dtype, out).numpy)
+    array = np.eye(n, m, dtype=dtype_beside_out(dtype, out, None, "eye").numpy)
     result = finished(array, None, device, requires_grad, layout, pin_memory)
     return result if out is None else fitting.store(out, result)
 

@@ -7,7 +7,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.ops import fitting
-from tensorgrad.ops.fitting import is_number
+from tensorgrad.ops.fitting import check_tensor, is_number
 from tensorgrad.ops.primitive import wrap
 
 ndarray = np.ndarray
@@ -42,6 +42,18 @@ def numpy_dtype(dtype, default=None, name="tensor"):
             return PYTHON_TYPES[dtype].numpy
         raise TypeError(f"{name}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return dtype.numpy
+
+
+def dtype_beside_out(dtype, out, default=None, name="tensor"):
+    """The dtype of a new tensor, which must be that of `out` where both are given."""
+    if dtype is not None:
+        dtype = dtypes.of_numpy(numpy_dtype(dtype, None, name))
+    if out is None:
+        return dtype or default or dtypes.get_default_dtype()
+    check_tensor(name, out, "out")
+    if dtype is not None and dtype is not out._spec.dtype:
+        raise RuntimeError(f"dtype {dtype.title} does not match dtype of out parameter ({out._spec.dtype.title})")
+    return out._spec.dtype
 
 
 PYTHON_TYPES = {builtins.float: dtypes.float64, builtins.int: dtypes.int64, builtins.bool: dtypes.bool_,

@@ -9,6 +9,7 @@ from tensorgrad import random as source
 from tensorgrad.autograd import modes
 from tensorgrad.ops import creation, fitting
 from tensorgrad.ops import random_primitives as primitives
+from tensorgrad.ops.arguments import float_argument, int_argument, is_int, no_such_call
 
 ndarray = np.ndarray
 
@@ -23,41 +24,6 @@ def _generator(name, generator):
     return generator
 
 
-def _wrong_type(name, argument, position, expected, value):
-    found = type(value).__name__
-    return TypeError(f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {found}")
-
-
-def _float(name, argument, position, value):
-    """A number, or a tensor of one that has no gradient, where PyTorch takes a float."""
-    if isinstance(value, fitting.Tensor) and not value._spec.shape and value._node is None:
-        value = value.item()
-    if not fitting.is_number(value) or isinstance(value, complex):
-        raise _wrong_type(name, argument, position, "float", value)
-    return value
-
-
-def _is_int(value):
-    if isinstance(value, fitting.Tensor):
-        return value._spec.size == 1 and value._spec.dtype.category == dtypes.INTEGER
-    return hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_))
-
-
-def _int(name, argument, position, value):
-    if not _is_int(value):
-        raise _wrong_type(name, argument, position, "int", value)
-    return operator.index(value)
-
-
-def _no_such_call(name, args, kwargs, *forms):
-    """The TypeError for arguments that fit none of a function's forms."""
-    got = [type(arg).__name__ for arg in args] + [f"{key}={type(arg).__name__}" for key, arg in kwargs.items()]
-    lines = "".join(f"\n * ({form})" for form in forms)
-    return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({', '.join(got)}), but expected one of:{lines}\n"
-    )
-
-
 # New tensors
 
 
@@ -69,10 +35,8 @@ def _new(name, shape, draw, fill, out, dtype, default, options):
         if type(result._array) is ndarray:
             return creation.finished(result._array, None, *options)
         return result.requires_grad_() if requires_grad else result
-    if dtype is not None and isinstance(out, fitting.Tensor):
-        dtype = dtypes.of_numpy(creation.numpy_dtype(dtype))
-        if dtype is not out._spec.dtype:
-            raise RuntimeError(f"dtype {dtype.title} does not match dtype of out parameter ({out._spec.dtype.title})")
+    if isinstance(out, fitting.Tensor):
+        creation.dtype_beside_out(dtype, out, None, name)
     _write(f"aten::{name}", out, (), shape, fill)
     return out.requires_grad_() if requires_grad else out
 
@@ -111,7 +75,7 @@ def _sized(name, size, more):
     if "size" in more and not size:
         size = (more.pop("size"),)
     if more or not size or (len(size) > 1 and isinstance(size[0], (tuple, list))):
-        raise _no_such_call(name, size, more, "tuple of ints size, *, Generator generator, Tensor out, dtype dtype")
+        raise no_such_call(name, size, more, "tuple of ints size, *, Generator generator, Tensor out, dtype dtype")
     return creation._shape(size, name)
 
 
@@ -151,8 +115,8 @@ def _range(name, args, low, high):
     elif args:
         high = args[0]
     if low is None:
-        return None if high is None else (0, _int(name, "high", 1 if name == "randint" else 2, high))
-    return (operator.index(low), operator.index(high)) if _is_int(low) and _is_int(high) else None
+        return None if high is None else (0, int_argument(name, "high", 1 if name == "randint" else 2, high))
+    return (operator.index(low), operator.index(high)) if is_int(low) and is_int(high) else None
 
 
 def randint(*args, low=None, high=None, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -171,7 +135,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
     if limits is None:
         named = {"low": low, "high": high, "size": size if len(given) < 2 else None}
         named = {key: value for key, value in named.items() if value is not None}
-        raise _no_such_call(
+        raise no_such_call(
             "randint", given, named, "int high, tuple of ints size", "int low, int high, tuple of ints size"
         )
     shape = creation._shape((size,), "randint")
@@ -186,7 +150,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     >>> _ = torch.manual_seed(0); torch.randperm(5)
     tensor([4, 0, 1, 3, 2])
     """
-    generator, n = _generator("randperm", generator), _int("randperm", "n", 1, n)
+    generator, n = _generator("randperm", generator), int_argument("randperm", "n", 1, n)
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
 
@@ -241,7 +205,7 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
     fitting.check_tensor("randint_like", input)
     limits = _range("randint_like", args, low, high)
     if limits is None:
-        raise _no_such_call(
+        raise no_such_call(
             "randint_like", (input, *args), {}, "Tensor input, int high", "Tensor input, int low, int high"
         )
     return _like("randint_like", input, primitives.integers_between, limits, generator, requires_grad, dtype=dtype,
@@ -265,12 +229,12 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             (t and (x._spec.shape or x._node is not None)) or not (t or n)
             for x, t, n in zip((mean, std), tensors, numbers, strict=True)
         ):
-            raise _no_such_call("normal", (mean, std), {"size": size}, *_NORMAL_FORMS)
-        limits = _float("normal", "mean", 1, mean), _float("normal", "std", 2, std)
+            raise no_such_call("normal", (mean, std), {"size": size}, *_NORMAL_FORMS)
+        limits = float_argument("normal", "mean", 1, mean), float_argument("normal", "std", 2, std)
         shape, options = creation._shape((size,), "normal"), (device, requires_grad, layout, pin_memory, None)
         return _made("normal", "normal", shape, limits, generator, out, dtype, None, options)
     if not any(tensors) or not all(t or n for t, n in zip(tensors, numbers, strict=True)):
-        raise _no_such_call("normal", (mean, std), {}, *_NORMAL_FORMS)
+        raise no_such_call("normal", (mean, std), {}, *_NORMAL_FORMS)
     generator = _generator("normal", generator)
     if out is not None:
         return _normal_into(out, mean, std, generator)
@@ -323,7 +287,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         )  # fmt: skip
     if not fitting.is_number(p) or out is not None:
         named = {} if out is None else {"out": out}
-        raise _no_such_call("bernoulli", (input, p), named, "Tensor input, *, Generator generator, Tensor out",
+        raise no_such_call("bernoulli", (input, p), named, "Tensor input, *, Generator generator, Tensor out",
                             "Tensor input, float p, *, Generator generator")  # fmt: skip
     return primitives.draw(primitives.bernoulli_like, (input,), (p, generator))
 
@@ -335,7 +299,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     tensor([2, 1, 3])
     """
     fitting.check_tensor("multinomial", input)
-    num_samples = _int("multinomial", "num_samples", 2, num_samples)
+    num_samples = int_argument("multinomial", "num_samples", 2, num_samples)
     generator = _generator("multinomial", generator)
     if isinstance(out, fitting.Tensor) and out._spec.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out._spec.dtype.title}")
@@ -386,7 +350,7 @@ class RandomMixin:
         """
         # `from` cannot be the name of a parameter in Python.
         low, high = _two("uniform_", args, named, ("from", "to"), (0.0, 1.0))
-        limits = _float("uniform_", "from", 1, low), _float("uniform_", "to", 2, high)
+        limits = float_argument("uniform_", "from", 1, low), float_argument("uniform_", "to", 2, high)
         return _fill("uniform_", primitives.uniform, self, limits, generator)
 
     def normal_(self, mean=0.0, std=1.0, *, generator=None):
@@ -395,7 +359,7 @@ class RandomMixin:
         >>> _ = torch.manual_seed(0); torch.zeros(3).normal_()
         tensor([ 1.5410, -0.2934, -2.1788])
         """
-        numbers = _float("normal_", "mean", 1, mean), _float("normal_", "std", 2, std)
+        numbers = float_argument("normal_", "mean", 1, mean), float_argument("normal_", "std", 2, std)
         return _fill("normal_", primitives.normal, self, numbers, generator)
 
     def random_(self, *args, generator=None, **named):
@@ -411,8 +375,8 @@ class RandomMixin:
         else:
             low, high = _two("random_", args, named, ("from", "to"), (None, None))
         given = [*args, *named.values()]
-        if (given and not _is_int(given[0])) or not (high is None or _is_int(high)):
-            raise _no_such_call("random_", args, named, "*, Generator generator", "int from, int to", "int to")
+        if (given and not is_int(given[0])) or not (high is None or is_int(high)):
+            raise no_such_call("random_", args, named, "*, Generator generator", "int from, int to", "int to")
         if not given:
             return _fill("random_", primitives.integers, self, (), generator)
         high = None if high is None else operator.index(high)
@@ -431,7 +395,7 @@ class RandomMixin:
             generator = _generator("bernoulli_", generator)
             return primitives.draw(primitives.bernoulli_tensor, (self, p), (generator,), inplace=True)
         if not fitting.is_number(p) or isinstance(p, complex):
-            raise _no_such_call(
+            raise no_such_call(
                 "bernoulli_", (p,), {}, "Tensor p, *, Generator generator", "float p = 0.5, *, Generator generator"
             )
         return _fill("bernoulli_", primitives.bernoulli_number, self, (p,), generator)
@@ -442,7 +406,7 @@ class RandomMixin:
         >>> _ = torch.manual_seed(0); torch.zeros(2).exponential_()
         tensor([3.5083, 1.2304])
         """
-        numbers = (_float("exponential_", "lambd", 1, lambd),)
+        numbers = (float_argument("exponential_", "lambd", 1, lambd),)
         return _fill("exponential_", primitives.exponential, self, numbers, generator)
 
     def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
@@ -451,7 +415,7 @@ class RandomMixin:
         >>> _ = torch.manual_seed(0); torch.zeros(2).cauchy_()
         tensor([10.5977,  0.7648])
         """
-        numbers = _float("cauchy_", "median", 1, median), _float("cauchy_", "sigma", 2, sigma)
+        numbers = float_argument("cauchy_", "median", 1, median), float_argument("cauchy_", "sigma", 2, sigma)
         return _fill("cauchy_", primitives.cauchy, self, numbers, generator)
 
     def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
@@ -460,7 +424,7 @@ class RandomMixin:
         >>> _ = torch.manual_seed(0); torch.zeros(2).log_normal_()
         tensor([59.2634,  1.5116])
         """
-        numbers = _float("log_normal_", "mean", 1, mean), _float("log_normal_", "std", 2, std)
+        numbers = float_argument("log_normal_", "mean", 1, mean), float_argument("log_normal_", "std", 2, std)
         return _fill("log_normal_", primitives.log_normal, self, numbers, generator)
 
     def geometric_(self, p, *, generator=None):
@@ -469,7 +433,7 @@ class RandomMixin:
         >>> _ = torch.manual_seed(0); torch.zeros(5).geometric_(0.5)
         tensor([1., 1., 2., 1., 1.])
         """
-        return _fill("geometric_", primitives.geometric, self, (_float("geometric_", "p", 1, p),), generator)
+        return _fill("geometric_", primitives.geometric, self, (float_argument("geometric_", "p", 1, p),), generator)
 
 
 def _two(name, args, named, names, defaults):
