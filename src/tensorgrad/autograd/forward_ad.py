@@ -57,7 +57,7 @@ def exit_dual_level(*, level=None):
     >>> forward_ad.exit_dual_level()
     """
     if _current() is None:
-        raise RuntimeError("Trying to exit a forward AD level but no level is active: enter_dual_level() first.")
+        raise RuntimeError("Dual level must be a positive number.\nNo level is active: enter_dual_level() first.")
     if level not in (None, 0):
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
@@ -107,13 +107,13 @@ def make_dual(tensor, tangent, *, level=None):
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
-    if tensor._spec.dtype is not tangent._spec.dtype:
-        raise RuntimeError(
-            "Expected the forward gradient to have the dtype of the tensor, but got "
-            f"{tangent._spec.dtype.title} for a tensor of {tensor._spec.dtype.title}."
-        )
     payload = tensor._array
     if isinstance(payload, forward.Dual) and payload.owner is owner:
+        if payload.tangent is not None:
+            raise RuntimeError(
+                "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+                "supported."
+            )
         tensor = payload.primal
     return forward.dual(tensor, tangent, owner)
 

@@ -126,7 +126,7 @@ def linearize(func, *primals):
     def push_forward(*tangents):
         given, given_spec = tree_flatten(tangents)
         if given_spec != spec:
-            raise RuntimeError(f"Expected the tangents {given_spec} to have the same structure as the primals {spec}")
+            raise RuntimeError(f"Expected the tangents {given_spec} to have the same argspec as the primals {spec}")
         for position, (tangent, primal) in enumerate(zip(given, values, strict=True)):
             if tuple(tangent.shape) != tuple(primal.shape):
                 raise RuntimeError(

@@ -139,7 +139,7 @@ def check_argnums(argnums, count):
             raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
         places.append(argnum % count)
     if len(set(places)) != len(places):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+        raise RuntimeError(f"argnums elements must be unique, got {tuple(places)}")
     return tuple(places)
 
 
@@ -269,7 +269,9 @@ def vjp_of(func, primals, argnums=None, has_aux=False):
                     f"vjp(f, *primals): expected f(*primals) to return only tensors, got unsupported type {type(output)}"
                 )
         if not outputs:
-            raise RuntimeError("vjp(f, *primals): Expected f to be a function that has non-empty output")
+            raise RuntimeError(
+                f"vjp(f, *primals): Expected f to be a function that has non-empty output (got output = {list(outputs)})"
+            )
     finish = functools.partial(settle, level=level, recording=recording)
 
     def pull_back(cotangents, retain_graph=True, create_graph=None):

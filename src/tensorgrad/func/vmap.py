@@ -42,7 +42,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 def rows_of(func, in_dims, args):
     """(number of rows, dimension of each leaf, leaves, structure), checked."""
     name = name_of(func)
-    if not isinstance(in_dims, (int, list, tuple)):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially nested) tuple "
             f"matching the structure of inputs, got: {type(in_dims)}."
@@ -53,11 +53,7 @@ def rows_of(func, in_dims, args):
             "function with no inputs. The latter is unsupported."
         )
     leaves, spec = tree_flatten(args)
-    dims = (
-        [in_dims] * len(leaves)
-        if type(in_dims) is int
-        else _broadcast_to_and_flatten(tuple(in_dims) if isinstance(in_dims, list) else in_dims, spec)
-    )
+    dims = [in_dims] * len(leaves) if type(in_dims) is int else _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible with the structure of `inputs`. "
@@ -86,10 +82,7 @@ def rows_of(func, in_dims, args):
         dims[position] = dim + ndim if dim < 0 else dim
         sizes.append(leaf._spec.shape[dim])
     if not sizes:
-        raise ValueError(
-            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): at least one input must be mapped over, but in_dims is None "
-            "everywhere."
-        )
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     if any(size != sizes[0] for size in sizes):
         raise ValueError(
             f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
