@@ -65,10 +65,10 @@ def strided_params(params, size, step, base=0):
     return (size, *shape), (step, *stride), base + offset, layout
 
 
-@rule("strided_sum", "strided_take")
+@rule("strided_sum", "strided_take", "strided_scatter")
 def strided(apply, values, batched, params, size):
     *_, count = parts._storage(*params)
-    return apply(values, strided_params(params, size, count))
+    return apply(all_batched(values, batched, size), strided_params(params, size, count))
 
 
 @rule("as_strided")

@@ -10,7 +10,7 @@ from tensorgrad import dtypes
 from tensorgrad.ops import fitting
 from tensorgrad.ops.arguments import no_such_call
 from tensorgrad.ops.fitting import check_tensor, dim_of
-from tensorgrad.ops.parts import _cut, _index, _pieces_back, chunk, split
+from tensorgrad.ops.parts import _cut, _index, _pieces_back, chunk, slice_params, split
 from tensorgrad.ops.primitive import Primitive, wrap
 from tensorgrad.ops.shape import cat, clone, expand, flatten, flip, reshape, stack, transpose, unsqueeze, view
 from tensorgrad.spec import Size
@@ -306,13 +306,7 @@ def slice_(input, dim=0, start=None, end=None, step=1):
     >>> torch.ops.aten.slice(torch.arange(5), 0, 1, 4)
     tensor([1, 2, 3])
     """
-    if not input._spec.shape:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
-    dim = dim_of(dim, len(input._spec.shape))
-    if step <= 0:
-        raise RuntimeError("slice step must be positive")
-    start, end, _ = builtins.slice(start, end).indices(input.shape[dim])
-    return _index(input, (((builtins.slice(None),) * dim + (builtins.slice(start, builtins.max(start, end), step),)),))
+    return _index(input, slice_params(input, dim, start, end, step))
 
 
 # Grids

@@ -4,6 +4,8 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.ops.both import xp
+from tensorgrad.ops.fitting import check_tensor
+from tensorgrad.ops.pointwise import Pointwise
 from tensorgrad.ops.primitive import Primitive
 from tensorgrad.ops.reshaping import transpose
 
@@ -57,6 +59,10 @@ def view_as_complex(input):
     return _view_as_complex(input)
 
 
+_conj_physical = Pointwise(
+    "conj_physical", lambda x: np.conj(x) if x.dtype.kind == "c" else x.copy(), (lambda: 1,), ("x",),
+    pullback=lambda g: xp.conj(g),
+)  # fmt: skip
 _real = Primitive("real", lambda x: x.real, transpose=lambda g, x: g.to(x.dtype), view=True, on_tensors=True)
 _imag = Primitive("imag", lambda x: x.imag, transpose=lambda g, x: g.to(x.dtype) * 1j, view=True, on_tensors=True)
 _conj = Primitive("conj", np.conj, inputs=("x",), params=(), rules={"x": lambda g: xp.conj(g)}, linear=False)
@@ -89,6 +95,21 @@ def conj(input):
     tensor([1.-2.j])
     """
     return _conj(input) if input._spec.dtype.is_complex else input
+
+
+def conj_physical(input, *, out=None):
+    """The complex conjugates, computed at once.
+
+    >>> torch.conj_physical(torch.tensor([1 + 2j]))
+    tensor([1.-2.j])
+    """
+    check_tensor("conj_physical", input)
+    return input if out is None and not input._spec.dtype.is_complex else _conj_physical.slow((input,), out)
+
+
+def conj_physical_(input):
+    """The in-place form of `conj_physical`."""
+    return _conj_physical.write((input,))
 
 
 def adjoint(input):

@@ -61,22 +61,40 @@ def _diagonal_kernel(x, params):
 _diagonal = partial_view("diagonal", _diagonal_kernel)
 
 
+def select_params(input, dim, index):
+    """The parameters of `select`, checked."""
+    check_tensor("select", input)
+    ndim = len(input._spec.shape)
+    if not ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = dim_of(dim, ndim)
+    n, index = input.shape[dim], int(index)
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
+        )
+    return (((builtins.slice(None),) * dim + (index, ...)),)
+
+
 def select(input, dim, index):
     """One index of one dimension.
 
     >>> torch.arange(6).view(2, 3).select(1, 0)
     tensor([0, 3])
     """
-    ndim = len(input._spec.shape)
-    if not ndim:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim, n = dim_of(dim, ndim), None
-    n, index = input.shape[dim], int(index)
-    if not -n <= index < n:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {dim}"
-        )
-    return _select(input, (((builtins.slice(None),) * dim + (index, ...)),))
+    return _select(input, select_params(input, dim, index))
+
+
+def slice_params(input, dim, start, end, step):
+    """The parameters of a range of one dimension, both ends cut down to what is there."""
+    check_tensor("slice", input)
+    if not input._spec.shape:
+        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+    dim = dim_of(dim, len(input._spec.shape))
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    start, end, _ = builtins.slice(start, end).indices(input.shape[dim])
+    return (((builtins.slice(None),) * dim + (builtins.slice(start, builtins.max(start, end), step),)),)
 
 
 def narrow(input, dim, start, length):
@@ -102,12 +120,9 @@ def narrow(input, dim, start, length):
     return _index(input, (((builtins.slice(None),) * dim + (builtins.slice(start, start + length),)),))
 
 
-def diagonal(input, offset=0, dim1=0, dim2=1):
-    """A view of the diagonals of two dimensions, as the last dimension.
-
-    >>> torch.arange(4).view(2, 2).diagonal()
-    tensor([0, 3])
-    """
+def diagonal_params(input, offset, dim1, dim2):
+    """The parameters of `diagonal`, checked."""
+    check_tensor("diagonal", input)
     ndim = len(input._spec.shape)
     dim1, dim2 = dim_of(dim1, ndim), dim_of(dim2, ndim)
     if dim1 == dim2:
@@ -115,7 +130,16 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     rows, columns = input.shape[dim1], input.shape[dim2]
     if builtins.min(rows, columns - offset) <= 0 or rows + offset <= 0:  # beyond the corner: NumPy raises here
         offset = columns if offset > 0 else -rows
-    return _diagonal(input, (offset, dim1, dim2))
+    return offset, dim1, dim2
+
+
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """A view of the diagonals of two dimensions, as the last dimension.
+
+    >>> torch.arange(4).view(2, 2).diagonal()
+    tensor([0, 3])
+    """
+    return _diagonal(input, diagonal_params(input, offset, dim1, dim2))
 
 
 # Overlapping views: their transposes add
@@ -189,6 +213,25 @@ def strided_take(h, size, stride, offset, layout):
     return np.asarray(_moved(h, own, count, seen, _overlaps(*layout[:2])))
 
 
+@number
+def strided_scatter(x, part, size, stride, offset, layout):
+    """A copy of a tensor with other numbers where a strided view of it looks."""
+    seen, own, count = _storage(size, stride, offset, layout)
+    flat = np.zeros(count, x.dtype)
+    flat[own] = x
+    flat[seen] = part
+    return np.asarray(flat[own])
+
+
+def _strided_scatter_back(g, size, stride, offset, layout):
+    how = size, stride, offset, layout
+    return xp.strided_scatter(g, xp.zeros_like(xp.strided_take(g, *how)), *how), xp.strided_take(g, *how)
+
+
+_strided_scatter = Primitive(
+    "strided_scatter", strided_scatter, arity=2, pullback=_strided_scatter_back, linear=True, fresh=True,
+    node="AsStridedScatterBackward0",
+)  # fmt: skip
 _as_strided = Primitive(
     "as_strided", _strided, view=True, fresh=True, pushforward=lambda t, size, stride, offset, layout: _strided_take(
         t, size, stride, offset, layout

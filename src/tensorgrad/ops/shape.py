@@ -13,6 +13,8 @@ from tensorgrad.ops.complexes import (
     _view_as_real,
     adjoint,
     conj,
+    conj_physical,
+    conj_physical_,
     imag,
     real,
     view_as_complex,
@@ -139,6 +141,7 @@ class ShapeMixin:
     split, chunk, unbind, flip, roll, repeat, tile = split, chunk, unbind, flip, roll, repeat, tile
     clone, contiguous, conj, adjoint = clone, contiguous, conj, adjoint
     real, imag = property(real), property(imag)
+    conj_physical, conj_physical_ = conj_physical, conj_physical_
     split_with_sizes = split
 
     def resolve_conj(self):
@@ -150,14 +153,6 @@ class ShapeMixin:
         return self
 
     resolve_neg = resolve_conj
-
-    def conj_physical(self):
-        """The complex conjugates, in new memory.
-
-        >>> torch.tensor([1 + 2j]).conj_physical()
-        tensor([1.-2.j])
-        """
-        return conj(self)
 
     @property
     def T(self):
