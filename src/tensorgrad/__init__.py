@@ -102,7 +102,10 @@ newaxis = None
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"tensorgrad\.")
 
 # Every public function of a family is public here under its own name; what families share is not.
-_SHARED = {f"tensorgrad.ops.{_name}" for _name in ("fitting", "primitive", "both", "dims", "choices", "results", "forms")}
+_SHARED = {
+    f"tensorgrad.ops.{_name}"
+    for _name in ("fitting", "primitive", "both", "dims", "choices", "results", "forms", "outs")
+}
 for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul, _random, reduction, shape):
     for _name, _value in vars(_module).items():
         if (
@@ -191,4 +194,7 @@ from tensorgrad import autograd  # noqa: E402
 from tensorgrad.autograd.gradcheck import gradcheck as _gradcheck  # noqa: E402
 from tensorgrad.autograd.gradcheck import gradgradcheck as _gradgradcheck  # noqa: E402
 
-autograd.gradcheck, autograd.gradgradcheck = _gradcheck, _gradgradcheck  # the functions, as in PyTorch, not their module
+autograd.gradcheck, autograd.gradgradcheck = (
+    _gradcheck,
+    _gradgradcheck,
+)  # the functions, as in PyTorch, not their module

@@ -22,6 +22,7 @@ from tensorgrad.ops.comparison import ComparisonMixin
 from tensorgrad.ops.convert import ConvertMixin
 from tensorgrad.ops.creation import CreationMixin
 from tensorgrad.ops.elementwise import ElementwiseMixin
+from tensorgrad.ops.filling import FillingMixin
 from tensorgrad.ops.index import LaterMixin
 from tensorgrad.ops.indexing import IndexingMixin
 from tensorgrad.ops.matmul import MatmulMixin
@@ -583,7 +584,7 @@ class AutogradMixin:
 
 class Tensor(
     LayoutMixin, AutogradMixin, ArithmeticMixin, ElementwiseMixin, ComparisonMixin, ReductionMixin, ShapeMixin,
-    IndexingMixin, MatmulMixin, CreationMixin, RandomMixin, ConvertMixin, LaterMixin,
+    IndexingMixin, FillingMixin, MatmulMixin, CreationMixin, RandomMixin, ConvertMixin, LaterMixin,
 ):  # fmt: skip
     """An array that can be differentiated.
 

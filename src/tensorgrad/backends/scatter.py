@@ -1,4 +1,4 @@
-"""Reading and adding at places given by index arrays: gather, scatter with every reduction, index_add.
+"""Reading and adding at places given by index arrays: gather and scatter with every reduction.
 
 Everything is reduced to flat positions in a contiguous array. NumPy's `ufunc.at` has a fast loop for exactly that case
 (1.5 ns a number; 9 to 16 ns through an index array over rows), and `take` on flat positions is up to twice as fast as
@@ -47,46 +47,82 @@ def gather(x, axis, index):
     """
     if x.size == 0 or index.size == 0:
         return np.empty(index.shape, x.dtype)
-    return x.ravel().take(flat_places(x.shape, axis, index))
+    line = repeated_line(index, axis)
+    if line is not None and all(n == m or dim == axis for dim, (n, m) in enumerate(zip(x.shape, index.shape))):
+        return x.take(line, axis)
+    return x.ravel().take(_places(x, axis, index)).reshape(index.shape)
 
 
-def scatter(x, axis, index, values):
+def repeated_line(index, axis):
+    """The one line that an index repeats along all other axes (as an expanded one does), or None."""
+    if index.ndim < 2:
+        return None
+    if any(
+        stride and length > 1 for dim, (stride, length) in enumerate(zip(index.strides, index.shape)) if dim != axis
+    ):
+        return None
+    return index[tuple(slice(None) if dim == axis else 0 for dim in range(index.ndim))]
+
+
+def _places(x, axis, index):
+    """Flat positions, with a number taken as an array of one."""
+    return flat_places(x.shape or (1,), axis, np.atleast_1d(index).astype(np.int64, copy=False))
+
+
+def scatter(x, axis, index, values, inplace=False):
     """A copy of x with values (an array at least as large as index, or a number) written at `index` along one axis.
 
     >>> scatter(np.zeros((2, 3)), 1, np.array([[0], [2]]), 1.0)
     array([[1., 0., 0.],
            [0., 0., 1.]])
     """
-    out = np.array(x, order="C")
+    out = _writable(x, inplace)
     if index.size:
-        out.reshape(-1)[flat_places(x.shape, axis, index)] = _matching(values, index)
-    return out
+        out.reshape(-1)[_places(x, axis, index)] = _matching(values, index)
+    return _written(x, out, inplace)
 
 
-def scatter_add(x, axis, index, values):
+def scatter_add(x, axis, index, values, inplace=False):
     """A copy of x with values added at `index` along one axis; the transpose of `gather`.
 
     >>> scatter_add(np.zeros(3), 0, np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]))
     array([4., 0., 2.])
     """
-    out = np.array(x, order="C")
+    out = _writable(x, inplace)
     if index.size:
-        values = np.broadcast_to(_matching(values, index), index.shape)
-        np.add.at(out.reshape(-1), flat_places(x.shape, axis, index).ravel(), values.ravel())
+        values = _matching(values, index)
+        line = repeated_line(index, axis)
+        if line is not None and np.shape(values) == (*x.shape[:axis], line.size, *x.shape[axis + 1 :]):
+            index_add_into(out, axis, line, values)
+        else:
+            values = np.broadcast_to(values, index.shape or (1,))
+            np.add.at(out.reshape(-1), _places(x, axis, index).ravel(), values.ravel())
+    return _written(x, out, inplace)
+
+
+def _writable(x, inplace):
+    """A contiguous array to write into: x itself, if it is to be changed and lies so."""
+    return x if inplace and x.flags.c_contiguous else np.array(x, order="C")
+
+
+def _written(x, out, inplace):
+    if inplace and out is not x:
+        x[...] = out
+        return x
     return out
 
 
-def scatter_reduce(x, axis, index, values, reduce, include_self=True):
+def scatter_reduce(x, axis, index, values, reduce, include_self=True, inplace=False):
     """A copy of x with values combined at `index`: "sum", "prod", "mean", "amax" or "amin"; with x or in place of it.
 
     >>> scatter_reduce(np.array([1.0, 2.0]), 0, np.array([0, 0]), np.array([4.0, 7.0]), "mean", include_self=False)
     array([5.5, 2. ])
     """
-    out = np.array(x, order="C")
+    out = _writable(x, inplace)
     if not index.size:
         return out
-    places = flat_places(x.shape, axis, index).ravel()
-    values = np.broadcast_to(_matching(values, index), index.shape).ravel()
+    places = _places(x, axis, index).ravel()
+    values = np.broadcast_to(_matching(values, index), index.shape or (1,)).ravel()
     flat = out.reshape(-1)
     if not include_self:
         flat[places] = _start(reduce, x.dtype)
@@ -94,20 +130,7 @@ def scatter_reduce(x, axis, index, values, reduce, include_self=True):
     if reduce == "mean":
         counts = np.bincount(places, minlength=flat.size) + (1 if include_self else 0)
         _divide_by_counts(flat, np.maximum(counts, 1))
-    return out
-
-
-def index_add(x, axis, index, values):
-    """A copy of x with values[k] added to its slice index[k] along one axis.
-
-    >>> index_add(np.zeros((3, 2)), 0, np.array([2, 2]), np.ones((2, 2)))
-    array([[0., 0.],
-           [0., 0.],
-           [2., 2.]])
-    """
-    out = np.array(x, order="C")
-    index_add_into(out, axis, index, values)
-    return out
+    return _written(x, out, inplace)
 
 
 def index_add_into(target, axis, index, values):
@@ -136,22 +159,9 @@ def index_add_into(target, axis, index, values):
     np.add.at(flat, places.ravel(), values.reshape(-1))
 
 
-def index_reduce(x, axis, index, values, reduce, include_self=True):
-    """A copy of x with slices of values combined into its slices index[k]: "prod", "mean", "amax" or "amin".
-
-    >>> index_reduce(np.ones((2, 2)), 0, np.array([1, 1]), np.array([[2.0, 3.0], [5.0, 7.0]]), "prod")
-    array([[ 1.,  1.],
-           [10., 21.]])
-    """
-    along = [1] * x.ndim
-    along[axis] = -1
-    places = np.broadcast_to(index.reshape(along), values.shape)
-    return scatter_reduce(x, axis, places, values, reduce, include_self)
-
-
 def _matching(values, index):
     """The part of values that index reaches."""
-    if isinstance(values, np.ndarray) and values.ndim:
+    if isinstance(values, np.ndarray) and values.ndim and index.ndim:
         return values[tuple(map(slice, index.shape))]
     return values
 

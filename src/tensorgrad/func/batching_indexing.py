@@ -5,9 +5,10 @@ An index of rows picks from each row by itself: the number of the row joins the 
 
 import numpy as np
 
-from tensorgrad.func.batching import all_batched, all_rows_spec, everywhere, over_dims, padded, rule, shifted
+from tensorgrad.func.batching import all_batched, all_rows_spec, everywhere, padded, rule, shifted
 from tensorgrad.ops.primitive import PRIMITIVES, wrap
 from tensorgrad.ops.shape import _inverse
+from tensorgrad.spec import spec_for
 
 
 def lined_up(indices, batched, places, ndim, size):
@@ -36,7 +37,7 @@ def lined_up(indices, batched, places, ndim, size):
     return (numbers, *indices), (0, *moved), order
 
 
-@rule("index")
+@rule("index", "index_select", "take", "masked_select")
 def index(apply, values, batched, params, size):
     x, *indices = all_batched(values[:1], batched[:1], size) + tuple(values[1:])
     indices, places, order = lined_up(indices, batched[1:], params[0], len(x._spec.shape) - 1, size)
@@ -74,7 +75,7 @@ def copy(apply, values, batched, params, size):
     return apply((a, padded(b, len(a._spec.shape) - 1) if batched[1] else b), ())
 
 
-@rule("masked_fill")
+@rule("masked_fill", "masked_fill.number", "index_fill", "index_fill.number")
 def masked_fill(apply, values, batched, params, size):
     x, *others = values
     (x,) = all_batched((x,), batched[:1], size)
@@ -86,11 +87,41 @@ def masked_fill(apply, values, batched, params, size):
 @rule("scatter_zeros")
 def scatter_zeros(apply, values, batched, params, size):
     spec, dim = params
+    g, index = all_batched(values, batched, size)
+    narrow = not spec.shape
+    g, index = wide(g, size), wide(index, size)
+    spec = all_rows_spec(spec, size)
+    if narrow:
+        spec = spec_for((size, 1), spec.dtype)
+    result = apply((g, index), (spec, dim + 1))
+    return result.reshape((size,)) if narrow else result
+
+
+@rule("gather")
+def gather(apply, values, batched, params, size):
+    x, index = all_batched(values, batched, size)
+    narrow = len(index._spec.shape) == 1
+    result = apply((wide(x, size), wide(index, size)), (params[0] + 1,))
+    return result.reshape((size,)) if narrow else result
+
+
+@rule(
+    "scatter",
+    "scatter.number",
+    "scatter_add",
+    "scatter_reduce",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_reduce",
+)
+def scatter(apply, values, batched, params, size):
     values = all_batched(values, batched, size)
-    if not spec.shape:
-        return values[0]
-    return apply(values, (all_rows_spec(spec, size), dim + 1))
+    narrow = len(values[0]._spec.shape) == 1
+    result = apply(tuple(wide(v, size) for v in values), (params[0] + 1, *params[1:]))
+    return result.reshape((size,)) if narrow and result is not None else result
 
 
-for _name in ("gather", "scatter", "scatter_add"):
-    rule(_name)(over_dims(PRIMITIVES[_name]))
+def wide(value, size):
+    """Rows of numbers as rows of one element."""
+    return PRIMITIVES["view"].apply((value,), ((size, 1),)) if len(value._spec.shape) == 1 else value

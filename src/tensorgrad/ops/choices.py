@@ -5,7 +5,6 @@ Their outputs are (values, indices). The gradient goes to the chosen element, th
 
 import numpy as np
 
-from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.dims import kept
 from tensorgrad.ops.primitive import Primitive
@@ -57,18 +56,3 @@ def choosing(name, choose, node=None):
         pullback=lambda g, x_spec, out, dim, keepdim: chosen_back(g, x_spec, out, dim, keepdim),
         pushforward=lambda t, out, dim, keepdim: chosen_moves(t, out, dim, keepdim),
     )  # fmt: skip
-
-
-def store_parts(out, name, parts, operands, exact=False):
-    """Write the parts of a result into the tuple of tensors given as `out=`; `exact`: of their very dtypes."""
-    if not isinstance(out, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'out' must be tuple of Tensors, not {fitting.kind_name(out)}")
-    if len(out) != len(parts):
-        raise TypeError(f"{name}(): argument 'out' must be tuple of {len(parts)} Tensors")
-    for target, part in zip(out, parts, strict=True):
-        if exact and target._spec.dtype is not part._spec.dtype:
-            raise RuntimeError(
-                f"Expected out tensor to have dtype {part._spec.dtype.title.lower()}, but got "
-                f"{target._spec.dtype.title.lower()} instead"
-            )
-    return type(parts)([fitting.write_out(o, name, operands, lambda r=r: r) for o, r in zip(out, parts, strict=True)])

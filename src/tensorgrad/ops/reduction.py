@@ -13,9 +13,10 @@ from tensorgrad.backends.precision import is_half
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
-from tensorgrad.ops.choices import choosing, store_parts
+from tensorgrad.ops.choices import choosing
 from tensorgrad.ops.dims import count_along, kept, reduced_dims, spread
 from tensorgrad.ops.fitting import check_tensor, dim_of
+from tensorgrad.ops.outs import store_parts
 from tensorgrad.ops.primitive import Primitive
 from tensorgrad.ops.results import return_type
 

@@ -10,9 +10,9 @@ from tensorgrad.backends.precision import computes_halves_in_single
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
-from tensorgrad.ops.choices import store_parts
 from tensorgrad.ops.dims import count_along, kept, reduced_dims, without
 from tensorgrad.ops.fitting import check_tensor, dim_of
+from tensorgrad.ops.outs import store_parts
 from tensorgrad.ops.primitive import Primitive
 from tensorgrad.ops.results import return_type
 
