@@ -27,6 +27,16 @@ def mv(apply, values, batched, params, size):
     return PRIMITIVES["matmul"].apply((a, b.unsqueeze(-1)), ()).squeeze(-1)
 
 
+@rule("vm")
+def vm(apply, values, batched, params, size):
+    a, b = values
+    if not batched[1]:
+        return PRIMITIVES["mm"].apply((a, b), ())
+    if not batched[0]:
+        return PRIMITIVES["matmul"].apply((a, b), ())
+    return PRIMITIVES["matmul"].apply((a.unsqueeze(1), b), ()).squeeze(1)
+
+
 @rule("dot")
 def dot(apply, values, batched, params, size):
     a, b = values

@@ -18,11 +18,15 @@ class Functions:
         if name.startswith("__"):
             raise AttributeError(name)
         on_arrays = arrays.get(name) or getattr(np, NUMPY_NAMES.get(name, name))
+        on_values = None
 
         def function(*args, **kwargs):
+            nonlocal on_values
             for arg in args:
                 if isinstance(arg, Tensor):
-                    return on_tensors(name)(*args, **kwargs)
+                    if on_values is None:
+                        on_values = on_tensors(name)
+                    return on_values(*args, **kwargs)
             return on_arrays(*args, **kwargs)
 
         function.__name__ = name
@@ -80,7 +84,16 @@ def sigmoid(x):
 @number
 def choose(condition, a, b, like):
     """`a` where the condition holds, else `b`, either of them a number or as large as `like`, in the dtype of `like`."""
-    return np.where(condition, np.asarray(a, like.dtype), np.asarray(b, like.dtype))
+    kind = like.dtype.type
+    if isinstance(b, np.ndarray) and not condition.any():
+        return b
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) or a - a != 0 or b - b != 0:
+        return np.where(condition, np.asarray(a, like.dtype), np.asarray(b, like.dtype))
+    if b == 0:  # arithmetic is ten times as fast as a branch for each element
+        return np.multiply(condition, kind(a))
+    result = np.multiply(condition, kind(a))
+    result += np.multiply(np.logical_not(condition), kind(b))
+    return result
 
 
 def _choose_tensors(condition, a, b, like):
@@ -120,6 +133,9 @@ def reshape(x, shape):
 @number
 def conj(x):
     return x.conj() if x.dtype.kind == "c" else x
+
+
+tensors["conj"] = lambda x: x.conj()  # the primitive would be applied to real tensors too
 
 
 @number

@@ -32,6 +32,8 @@ def product(a, b):
     """NumPy's matmul for every dtype PyTorch multiplies: half types are summed in float32."""
     if a.dtype.itemsize == 2 and is_half(a.dtype):
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+    if a.ndim > 2 and b.ndim > 2 and a.shape[-1] == 1 and b.shape[-2] == 1:  # many outer products
+        return np.multiply(a, b)
     return np.matmul(a, b)
 
 
@@ -43,6 +45,10 @@ _mm = _matmul.variant("mm", "MmBackward0")
 _mv = Primitive(
     "mv", lambda a, b: product(a, b), arity=2, fit=True, fresh=True, multilinear=True,
     rules={"a": lambda g, b: xp.outer(g, xp.conj(b)), "b": lambda g, a: _adjoint(a) @ g},
+)  # fmt: skip
+_vm = Primitive(  # a vector times a matrix, inside transforms; elsewhere it is a matrix of one row, as in PyTorch's graphs
+    "vm", lambda a, b: product(a, b), arity=2, fit=True, fresh=True, multilinear=True,
+    rules={"a": lambda g, b: xp.conj(b) @ g, "b": lambda g, a: xp.outer(xp.conj(a), g)},
 )  # fmt: skip
 _dot = Primitive(
     "dot", lambda a, b: product(a, b), arity=2, fresh=True, multilinear=True,
@@ -200,6 +206,8 @@ def matmul(input, other, *, out=None):
     if n == 1 and m == 2:
         if input.shape[0] != other.shape[0]:
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied (1x{input.shape[0]} and {_x(other)})")
+        if type(input._array) is not np.ndarray or type(other._array) is not np.ndarray:
+            return _vm(input, other)
         return _mm(input.unsqueeze(0), other).squeeze(0)
     if n == 1:
         return matmul(input.unsqueeze(0), other).squeeze(-2)
