@@ -131,29 +131,44 @@ def erf_of(x):
 tensors["erf_of"] = lambda x: erf(x)
 
 
+def _gelu_kernel(x):
+    y = x * ROOT_HALF
+    y = erf.primitive.kernel(y)
+    y += 1
+    y *= x
+    y *= 0.5
+    return y
+
+
 def _gelu_slope(x):
+    """The normal distribution function, and x times its density."""
     return 0.5 * (1 + xp.erf_of(x * ROOT_HALF)) + x * xp.exp(-0.5 * x * x) * 0.3989422804014327
 
 
 def _gelu_tanh_slope(x):
-    t = xp.tanh(ROOT_TWO_OVER_PI * (x + 0.044715 * x * x * x))
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ROOT_TWO_OVER_PI * (1 + 0.134145 * x * x)
+    square = x * x
+    t = xp.tanh(x * (square * (0.044715 * ROOT_TWO_OVER_PI) + ROOT_TWO_OVER_PI))
+    return 0.5 * (1 + t) + x * (1 - t * t) * (square * (0.134145 * 0.5 * ROOT_TWO_OVER_PI) + 0.5 * ROOT_TWO_OVER_PI)
 
 
-def _in_float32(kernel):
-    """Half types are computed in float32 and rounded once."""
-    return lambda x: kernel(x.astype(np.float32)).astype(x.dtype) if x.dtype.itemsize == 2 else kernel(x)
+def _gelu_tanh_kernel(x):
+    y = x * x
+    y *= 0.044715 * ROOT_TWO_OVER_PI
+    y += ROOT_TWO_OVER_PI
+    y *= x
+    y = np.tanh(y)
+    y += 1
+    y *= x
+    y *= 0.5
+    return y
 
 
-_gelu = unary("gelu", _in_float32(lambda x: 0.5 * x * (1 + erf.primitive.kernel(x * ROOT_HALF))), slope=_gelu_slope,
-              promote="same", integer=False, boolean=False, complex=False)  # fmt: skip
-_gelu_tanh = unary(
-    "gelu_tanh", _in_float32(lambda x: 0.5 * x * (1 + np.tanh(ROOT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))),
-    slope=_gelu_tanh_slope, promote="same", integer=False, boolean=False, complex=False, node="GeluBackward0",
-)  # fmt: skip
+_gelu = unary("gelu", _gelu_kernel, slope=_gelu_slope, promote="same", integer=False, boolean=False, complex=False)
+_gelu_tanh = unary("gelu_tanh", _gelu_tanh_kernel, slope=_gelu_tanh_slope, promote="same", integer=False, boolean=False,
+                   complex=False, node="GeluBackward0")  # fmt: skip
 
 
-def gelu(input, approximate="none"):
+def gelu(input, approximate="none", *, out=None):
     """x times the normal distribution function of x ("tanh": PyTorch's approximation of it).
 
     >>> torch.nn.functional.gelu(torch.tensor([-1., 0., 1.]))
@@ -161,7 +176,7 @@ def gelu(input, approximate="none"):
     """
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    return _gelu(input) if approximate == "none" else _gelu_tanh(input)
+    return _gelu(input, out=out) if approximate == "none" else _gelu_tanh(input, out=out)
 
 
 class ElementwiseMixin:

@@ -10,15 +10,16 @@ from tensorgrad.ops.elementwise import _example, erf, erfc, exp2, expm1, log1p, 
 from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.parametric import parametric
 from tensorgrad.ops.pointwise import binary, inplace, unary
+from tensorgrad.ops.softmax import log_softmax, logsumexp, softmax  # noqa: F401
 
 CHEBYSHEV = " ".join(f"{shift}chebyshev_polynomial_{kind}" for shift in ("", "shifted_") for kind in "tuvw")
 PUBLIC = {
     "": "digamma erfinv i0 igamma igammac lgamma logit mvlgamma polygamma sinc xlogy",
     "special": f"""airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 {CHEBYSHEV} digamma entr erf erfc erfcx erfinv exp2
         expit=sigmoid expm1 gammainc=igamma gammaincc=igammac gammaln=lgamma hermite_polynomial_h hermite_polynomial_he i0 i0e
-        i1 i1e laguerre_polynomial_l legendre_polynomial_p log1p log_ndtr logit
+        i1 i1e laguerre_polynomial_l legendre_polynomial_p log1p log_ndtr log_softmax logit logsumexp
         modified_bessel_i0 modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 multigammaln=mvlgamma ndtr ndtri polygamma
-        psi=digamma round scaled_modified_bessel_k0 scaled_modified_bessel_k1 sinc spherical_bessel_j0
+        psi=digamma round scaled_modified_bessel_k0 scaled_modified_bessel_k1 sinc softmax spherical_bessel_j0
         xlog1py xlogy zeta""",
 }
 
