@@ -1,5 +1,27 @@
-"""Neural networks, with PyTorch's module paths."""
+"""Neural networks, with PyTorch's module paths. Modules are imported when they are first named."""
 
-from tensorgrad.nn import functional
+import importlib
 
-__all__ = ["functional"]
+from tensorgrad.nn import modules
+from tensorgrad.nn.modules import FILE_OF
+
+_PARAMETERS = ("Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter")
+_ROOMS = ("functional", "init", "parameter", "utils")
+
+__all__ = [*sorted(FILE_OF), *_PARAMETERS, *_ROOMS, "modules"]
+
+
+def __getattr__(name):
+    if name in FILE_OF:
+        value = globals()[name] = getattr(modules, name)
+        return value
+    if name in _PARAMETERS:
+        value = globals()[name] = getattr(importlib.import_module("tensorgrad.nn.parameter"), name)
+        return value
+    if name in _ROOMS:
+        return importlib.import_module(f"tensorgrad.nn.{name}")
+    raise AttributeError(f"module 'tensorgrad.nn' has no attribute '{name}'")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})
