@@ -86,7 +86,7 @@ def compare(name, options, dtype, two_groups=False):
             if isinstance(value, torch.Tensor):
                 got = ours["state"][key][word]
                 if word == "t":  # how far LBFGS went: a number here
-                    got = tensorgrad.tensor(got, dtype=tensorgrad.float64)
+                    got = tensorgrad.tensor(got, dtype=getattr(tensorgrad, str(value.dtype)[6:]))
                 assert str(got.dtype).partition(".")[2] == str(value.dtype).partition(".")[2], word
                 assert tuple(got.shape) == tuple(value.shape), word
                 np.testing.assert_allclose(got.numpy(), value.numpy(), rtol=tolerance * 20, atol=tolerance * 20)
