@@ -283,7 +283,7 @@ def _short(d):
 
 
 class layout:
-    """How the numbers of a tensor lie in memory: only `strided`."""
+    """How the numbers of a tensor lie in memory: `strided`. The sparse ones have a name, so that they can be refused."""
 
     def __init__(self, name):
         self.name = name
@@ -303,6 +303,8 @@ class memory_format:
 
 
 strided = layout("strided")
+sparse_coo, sparse_csr, sparse_csc = layout("sparse_coo"), layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
 

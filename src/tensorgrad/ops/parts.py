@@ -313,9 +313,15 @@ def _windows(x, dim, size, step):
 
 def _sum_windows(g, spec, dim, size, step):
     whole = np.zeros(spec.shape, g.dtype)
+    lead = (builtins.slice(None),) * dim
+    if g.shape[dim] < size:  # window by window
+        windows = np.moveaxis(np.moveaxis(g, -1, dim), dim + 1, 0)
+        for i, window in enumerate(windows):
+            whole[(*lead, builtins.slice(i * step, i * step + size))] += window
+        return whole
     for i in range(size):
         stop = i + (g.shape[dim] - 1) * step + 1
-        whole[(builtins.slice(None),) * dim + (builtins.slice(i, stop, step),)] += g[..., i]
+        whole[(*lead, builtins.slice(i, stop, step))] += g[..., i]
     return whole
 
 
