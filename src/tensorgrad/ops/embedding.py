@@ -169,7 +169,7 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     norms = norms.astype(table.dtype).astype(np.float64)
     long = norms > max_norm
     if long.any():
-        table[rows[long]] = (work[long] * (max_norm / (norms[long] + 1e-7))[:, None]).astype(table.dtype)
+        table[rows[long]] *= (max_norm / (norms[long] + 1e-7)).astype(table.dtype)[:, None]
         alias_of(input).version.bump()
     return input
 
