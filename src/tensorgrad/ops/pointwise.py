@@ -296,7 +296,8 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, nu
 
     def build(fallback):
         def function(input, other, *, out=None):
-            if type(other) is Tensor:
+            kind = type(other)
+            if kind is Tensor or (kind is not float and kind is not int and isinstance(other, Tensor)):  # a Parameter
                 try:
                     spec = input._spec
                 except AttributeError:
@@ -320,7 +321,7 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, nu
                     else:
                         node.saved = ()
                     return result
-            elif (type(other) is float or type(other) is int) and out is None and not mode.special and fast_number:
+            elif (kind is float or kind is int) and out is None and not mode.special and fast_number:
                 try:
                     spec = input._spec
                 except AttributeError:

@@ -181,7 +181,7 @@ class ParameterDict(Module):
         >>> torch.nn.ParameterDict().get("scale", 3)
         3
         """
-        return self[key] if key in self else default  # noqa: SIM401: the method itself
+        return self[key] if key in self else default  # noqa: SIM401
 
     def fromkeys(self, keys, default=None):
         """A dictionary with these keys, all with one value.

@@ -52,7 +52,7 @@ class _NormBase(Module):
     def extra_repr(self):
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *rest):
@@ -205,7 +205,7 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalization over the batches of several processes.
 
     >>> torch.nn.SyncBatchNorm(3)
-    SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+    SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
     def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True,
@@ -228,7 +228,7 @@ class SyncBatchNorm(_BatchNorm):
         """A module whose batch normalizations are SyncBatchNorm.
 
         >>> torch.nn.SyncBatchNorm.convert_sync_batchnorm(torch.nn.BatchNorm1d(3))
-        SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+        SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
         """
         made = module
         if isinstance(module, _BatchNorm):

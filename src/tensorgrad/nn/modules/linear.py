@@ -56,7 +56,11 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input):
-        return F.linear(input, self.weight, self.bias)
+        try:  # where parameters usually are: `self.weight` takes as long as a small operation
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # replaced by something computed
+            weight, bias = self.weight, self.bias
+        return F.linear(input, weight, bias)
 
     def extra_repr(self):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -96,16 +96,16 @@ class Module(MembersMixin, HooksMixin, StateMixin, ConvertMixin):
     # What a module owns
 
     def __getattr__(self, name):
-        members = self.__dict__
-        try:
-            return members["_parameters"][name]
-        except KeyError:
-            pass
-        if "_modules" in members:
-            if name in members["_modules"]:
-                return members["_modules"][name]
-            if name in members["_buffers"]:
-                return members["_buffers"][name]
+        if name != "_parameters" and "_parameters" in self.__dict__:
+            owned = self._parameters
+            if name in owned:
+                return owned[name]
+            owned = self._modules
+            if name in owned:
+                return owned[name]
+            owned = self._buffers
+            if name in owned:
+                return owned[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):

@@ -65,12 +65,13 @@ class RNNBase(Module):
                 f"greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
                 stacklevel=4,
             )
-        if not isinstance(self.hidden_size, int):
-            raise TypeError(f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}")
-        if self.hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
-        if self.num_layers <= 0:
-            raise ValueError("num_layers must be greater than zero")
+        for name, kind in (("input_size", int), ("hidden_size", int), ("bias", bool), ("batch_first", bool)):
+            if not isinstance(getattr(self, name), kind):
+                found = type(getattr(self, name)).__name__
+                raise TypeError(f"{name} should be of type {kind.__name__}, got: {found}")
+        for name in ("input_size", "hidden_size", "num_layers"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         if self.proj_size < 0:
             raise ValueError("proj_size should be a positive integer or zero to disable projections")
         if self.proj_size >= self.hidden_size:
