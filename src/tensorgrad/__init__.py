@@ -123,21 +123,21 @@ for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul
                 globals()[_name] = _value
 
 _LAZY = {"autograd", "func", "nn", "optim", "utils", "linalg", "fft", "special", "distributions", "kernels", "show", "interop",
-         "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "hub", "multiprocessing", "signal", "masked"}  # fmt: skip
+         "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "hub", "multiprocessing", "signal", "masked",
+         "serialization"}  # fmt: skip
+
+
+# Public functions of such rooms
+_ELSEWHERE = {"vmap": "func", "compile": "compiler", "save": "serialization", "load": "serialization", "autocast": "amp",
+              "is_anomaly_enabled": "autograd.anomaly", "is_anomaly_check_nan_enabled": "autograd.anomaly"}  # fmt: skip
 
 
 def __getattr__(name):
     """Rooms that not every program enters are imported when they are first named."""
-    if name in ("is_anomaly_enabled", "is_anomaly_check_nan_enabled"):
-        return getattr(_importlib.import_module("tensorgrad.autograd.anomaly"), name)
-    if name in _LAZY or name == "vmap":
-        try:
-            if name == "vmap":
-                return _importlib.import_module("tensorgrad.func").vmap
-            return _importlib.import_module(f"tensorgrad.{name}")
-        except ModuleNotFoundError as error:
-            if error.name not in (f"tensorgrad.{name}", "tensorgrad.func"):
-                raise
+    if name in _LAZY:
+        return _importlib.import_module(f"tensorgrad.{name}")
+    if name in _ELSEWHERE:
+        return getattr(_importlib.import_module(f"tensorgrad.{_ELSEWHERE[name]}"), name)
     if name.startswith("__"):
         raise AttributeError(f"module 'tensorgrad' has no attribute '{name}'")
     value = globals()[name] = _find("", name)
@@ -145,7 +145,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY, *_NAMES.get("", ()), "vmap"})
+    return sorted({*globals(), *_LAZY, *_NAMES.get("", ()), *_ELSEWHERE})
 
 
 def is_tensor(obj):

@@ -13,7 +13,8 @@ import numpy as np
 from tensorgrad import dtypes, printing
 from tensorgrad.autograd import differentiate, engine
 from tensorgrad.autograd.graph import AccumulateGrad, Pick, RemovableHandle, extra_of
-from tensorgrad.autograd.modes import state
+from tensorgrad.autograd import modes
+from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import BrokenView, share_detached
 from tensorgrad.dtypes import cpu
 from tensorgrad.ops import both, fitting, pointwise, primitive
@@ -410,6 +411,10 @@ class AutogradMixin:
                     "Please ensure that the gradient and the tensor are the same size"
                 )
         if type(self._node) is AccumulateGrad:
+            if mode.special and "trace" in modes._special:
+                from tensorgrad.compiler.trace import gradient_set
+
+                gradient_set(self._node)
             self._node.grad = value
         elif value is None:
             self.__dict__.pop("_grad", None)

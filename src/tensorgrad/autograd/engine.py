@@ -214,6 +214,8 @@ def like_leaf(node, g):
 
 def accumulate_tensors(node, g, saved):
     """The same in a recorded pass: out of place, so that the gradient stays part of the graph."""
+    if type(g._array) is not ndarray:
+        g._array.delivered(node)
     node.grad = g if node.grad is None else node.grad + g
     if node.post_hooks:
         after_accumulation(node)

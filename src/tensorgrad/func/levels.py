@@ -120,6 +120,9 @@ class Payload:
         """The tensor inside, for an operation whose result's shape depends on its numbers."""
         raise self.no_numbers()
 
+    def delivered(self, node):
+        """A gradient with this payload has reached a leaf."""
+
     def as_tensor(self):
         """A tensor around this payload."""
         tensor = new(Tensor)

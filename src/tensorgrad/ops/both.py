@@ -110,7 +110,8 @@ tensors["choose"] = _choose_tensors
 @number
 def expand(x, shape):
     """A view of `x` repeated along new or single dimensions; ten times as fast as np.broadcast_to."""
-    x = np.asarray(x)
+    if isinstance(x, (np.generic, int, float)):
+        x = np.asarray(x)
     if not x.flags.c_contiguous or x.dtype.kind == "V":
         return np.broadcast_to(x, shape)
     lead = len(shape) - x.ndim

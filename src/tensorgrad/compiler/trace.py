@@ -1,0 +1,531 @@
+"""Tracing: a function is called once with tensors that have no numbers, and what it does is written down as a graph.
+
+While a Trace is at work, the tensors that the function touches, its arguments and those it finds elsewhere (parameters,
+buffers, optimizer state), hold a `Traced` payload in place of their array. An operation on them runs its own kernel on
+Symbols (kernels/symbol.py); where that cannot be, the kernel becomes a Python call in the program. Nothing is computed and
+nothing is changed until the trace is over, so a function that cannot be traced leaves everything as it was.
+
+Memory is followed: a payload is a piece of memory, and a view is a payload with a root and the steps that lead to it. To
+write into a view is to give its root a new value.
+"""
+
+import sys
+import weakref
+
+import numpy as np
+
+from tensorgrad.autograd import modes
+from tensorgrad.autograd.graph import AccumulateGrad, Pick, tick
+from tensorgrad.autograd.modes import mode, state
+from tensorgrad.autograd.views import share
+from tensorgrad.dtypes import FLOAT
+from tensorgrad.func.levels import Level, Payload, lifted_spec, rewrite, stack
+from tensorgrad.kernels.program import HostCall
+from tensorgrad.kernels.symbol import Symbol, recordable
+from tensorgrad.kernels.values import CannotRecord, Graph
+from tensorgrad.ops import fitting, random_primitives
+from tensorgrad.ops.pointwise import FLOAT32, Pointwise
+from tensorgrad.ops.primitive import piece_of
+from tensorgrad.spec import spec_for
+from tensorgrad.tensor import Tensor
+
+ndarray, new = np.ndarray, object.__new__
+HERE = __name__.rpartition(".")[0].rpartition(".")[0]
+
+
+class CannotTrace(RuntimeError):
+    """The function asks for what only numbers can tell."""
+
+
+def user_line():
+    """Where in the user's program the current call comes from: 'file, line n: source'."""
+    import linecache
+
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == HERE:
+        frame = frame.f_back
+    if frame is None:
+        return "an unknown line"
+    name, line = frame.f_code.co_filename, frame.f_lineno
+    return f"{name}, line {line}: {linecache.getline(name, line).strip()}"
+
+
+def refuse(what):
+    return CannotTrace(
+        f"compile: {what} needs the numbers of a tensor, which are not there while a function is being traced.\n"
+        f"  {user_line()}\n"
+        "Compute it outside of the compiled function, choose between values with torch.where, or give compile(...) "
+        "fallback=True to run such a function uncompiled."
+    )
+
+
+class Traced(Payload):
+    """A piece of memory in the program being written: a root with a value, or a view of one."""
+
+    __slots__ = ("__weakref__", "current", "root", "seen", "steps", "version")
+    follows_views = True
+
+    @property
+    def value(self):
+        """The Value that this memory holds now."""
+        root = self.root
+        if root is None:
+            return self.current
+        if self.steps is None:
+            if self.seen != root.version:
+                raise CannotTrace(f"compile: a view was read after its base was written to\n  {user_line()}")
+            return self.current
+        if self.seen != root.version:
+            symbol = Symbol(self.owner.graph, root.current, shared=True)
+            for primitive, params in self.steps:
+                symbol = primitive.kernel(symbol, *params)
+                if isinstance(symbol, (tuple, list)):
+                    symbol = symbol[primitive.index]
+            self.current, self.seen = symbol.value, root.version
+        return self.current
+
+    def assign(self, value):
+        """Write new numbers into this memory."""
+        graph = self.owner.graph
+        value = graph.expand(graph.cast(value, self.value.dtype), self.value.shape)
+        if self.root is not None:
+            if self.steps is None:
+                raise CannotTrace(f"compile: a write into a view of this kind\n  {user_line()}")
+            value = written(graph, self.root.current, self.value, value)
+        root = self if self.root is None else self.root
+        root.current = value
+        root.version += 1
+
+    # Operations
+
+    def apply(self, primitive, inputs, params, inplace=False):
+        owner = self.owner
+        if not owner.alive:
+            raise RuntimeError("a tensor of a compiled function was kept from a trace that has ended")
+        inputs = tuple(owner.capture(t) if isinstance(t, Tensor) else t for t in inputs)
+        for tensor in inputs:  # a deeper transform among the operands comes first
+            if isinstance(tensor, Tensor) and tensor._array.level > self.level:
+                return tensor._array.apply(primitive, inputs, params, inplace=inplace)
+        if inplace:
+            return self.write(primitive, inputs, params)
+        edges = [t._node if isinstance(t, Tensor) else None for t in inputs]
+        recorded = (not mode.quiet or state.recording) and bool(primitive.plans) and any(e is not None for e in edges)
+        outs, several, views = owner.compute(primitive, inputs, params)
+        results = tuple(payload.as_tensor() for payload in outs)
+        owner.made.extend(map(weakref.ref, results))
+        if primitive.view:
+            for i, result in enumerate(results):
+                step = (piece_of(primitive, i) if several else primitive, params, inputs[0]._spec)
+                share(result, inputs[0], step, multiple=several)
+        if recorded:
+            arrays = tuple(t._array for t in results) if several else results[0]._array
+            if several or results[0]._spec.dtype.category >= FLOAT:
+                node = primitive.recorder(inputs).record(inputs, params, edges, arrays)
+                if not several:
+                    results[0]._node = node
+                else:
+                    node.count = len(results)
+                    for i, result in enumerate(results):
+                        if result._spec.dtype.category >= FLOAT:
+                            result._node = Pick(node, i)
+        return results if several else results[0]
+
+    def write(self, primitive, inputs, params):
+        owner, target = self.owner, inputs[0]
+
+        def write():
+            outs, _, _ = owner.compute(primitive, inputs, params, inplace=True)
+            if outs[0].value.shape != target._array.value.shape:
+                raise RuntimeError(
+                    f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(outs[0].value.shape)}"
+                )
+            target._array.assign(outs[0].value)
+
+        return rewrite(owner, primitive, inputs, params, write)
+
+    @staticmethod
+    def lift(tensor, owner):
+        return owner.capture(tensor)
+
+    def plain(self, tensor):
+        return tensor
+
+    def inside(self):
+        return ()
+
+    def viewable(self, shape):
+        return True
+
+    def detach(self, tensor):
+        twin = self.as_tensor()
+        self.owner.made.append(weakref.ref(twin))
+        from tensorgrad.autograd.views import share_detached
+
+        share_detached(twin, tensor)
+        return twin
+
+    def like(self, name, tensor, dtype=None):
+        owner = self.owner
+        d = dtype or tensor._spec.dtype
+        number = {"zeros": 0, "ones": 1, "empty": 0}[name]
+        graph = owner.graph
+        return owner.fresh_tensor(graph.expand(graph.const(number, d.numpy), tuple(tensor.shape)), spec_for(tensor.shape, d))
+
+    def fresh(self, make, shape):
+        return make(shape)
+
+    def dynamic(self, name):
+        raise refuse(f"the shape of the result of {name}")
+
+    def item(self):
+        raise refuse("item(), or a Python number made of a tensor,")
+
+    def truth(self):
+        raise refuse("a branch on a tensor")
+
+    def numpy(self, tensor=None):
+        raise refuse("numpy()")
+
+    def tolist(self):
+        raise refuse("tolist()")
+
+    def show(self, tensor):
+        raise refuse("to print a tensor")
+
+    def no_numbers(self):
+        return refuse("this")
+
+    __array__ = no_numbers
+
+    def delivered(self, node):
+        """A gradient has reached a leaf: it is a result, even if the function throws it away afterwards."""
+        owner = self.owner
+        owner.note(node)
+        owner.touched.add(node)
+        owner.delivered.append((node, self.value))
+
+
+def written(graph, root, view, part):
+    """The Value of `root` after `part` was written where `view` looks."""
+    if view is root:
+        return part
+    under = view.args[0]
+    if view.op == "reshape":
+        return written(graph, root, under, graph.reshape(part, under.shape))
+    if view.op == "permute":
+        inverse = sorted(range(len(view.attr)), key=view.attr.__getitem__)
+        return written(graph, root, under, graph.permute(part, tuple(inverse)))
+    if view.op == "slice":
+        starts, steps = view.attr
+        ones = graph.expand(graph.const(True, np.dtype(bool)), view.shape)
+        inside = graph.embed(ones, under.shape, starts, steps)
+        part = graph.map("where", (inside, graph.embed(part, under.shape, starts, steps), under), under.dtype)
+        return written(graph, root, under, part)
+    raise CannotTrace(f"compile: a write through {view.op}\n  {user_line()}")
+
+
+class Trace(Level):
+    """One tracing at work."""
+
+    __slots__ = ("captured", "cleared", "delivered", "effects", "epilogues", "final", "final_grads", "final_values", "grads",
+                 "graph", "guards", "made", "memory", "numbers", "prologues", "results", "start", "touched")  # fmt: skip
+
+    def __init__(self):
+        super().__init__("trace", Traced)
+        self.graph = Graph()
+        self.captured = []  # (tensor, its array, its spec): what must be put back
+        self.memory = {}  # id of a Version or of an array -> root payload
+        self.results = []  # (root payload, tensor whose memory it is)
+        self.made = []  # weak references to the tensors made here
+        self.delivered = []  # (leaf's node, Value) of gradients that reached a leaf
+        self.effects = []  # Values that must be computed though nobody uses them
+        self.guards = []  # (function, value): what the trace took for granted
+        self.numbers = []  # (Value, its 0-d array) of numbers that Python computes at each run, such as a step's size
+        self.prologues, self.epilogues = [], []  # Python functions to call before and after each run
+        self.grads = {}  # node of a leaf -> the gradient it had at the beginning
+        self.cleared = set()  # nodes whose gradient was set before it was read
+        self.touched = set()  # nodes whose gradient was set or added to
+        self.final, self.final_grads, self.final_values = {}, {}, {}
+        self.start = tick()  # older nodes belong to the graph outside
+
+    # At work
+
+    def __enter__(self):
+        stack.levels.append(self)
+        self.depth = len(stack.levels)
+        fitting.interceptors.append(self.intercept)
+        modes.hold_special("trace")
+        return self
+
+    def __exit__(self, *_):
+        self.alive = False
+        stack.levels.remove(self)
+        fitting.interceptors.remove(self.intercept)
+        modes.release_special("trace")
+
+    def restore(self):
+        """Give every captured tensor its array back, and every leaf the gradient that it had."""
+        for tensor, array, spec in self.captured:
+            self.final[id(tensor)] = tensor._array
+            tensor._array, tensor._spec = array, spec
+        for node, was in self.grads.items():
+            now = self.final_grads[node] = node.grad
+            if now is not None:
+                payload = self.final.get(id(now), now._array)
+                self.final_values[node] = payload.value if isinstance(payload, Traced) else None
+            node.grad = was
+
+    # Gradients of leaves
+
+    def note(self, node):
+        if node not in self.grads:
+            self.grads[node] = node.grad
+
+    def scalar(self, value):
+        """A 0-d tensor for a number that Python computes at each run; returns it and the array to write the number into."""
+        cell = np.array(value, np.float64)
+        known = self.graph.input((), np.float64, ("number", len(self.numbers)))
+        self.numbers.append((known, cell))
+        return self.fresh_tensor(known, spec_of_value(known)), cell
+
+    def intercept(self, primitive, inputs, params):
+        """An operation none of whose operands is traced yet."""
+        if not stack.levels or stack.levels[0] is not self:
+            return None  # another thread
+        return blank(self).apply(primitive, inputs, params)
+
+    # Tensors
+
+    def capture(self, tensor):
+        """Turn a tensor that the function found somewhere into an input of the program."""
+        array = tensor._array
+        if type(array) is not ndarray:
+            return tensor
+        if type(tensor._node) is AccumulateGrad:
+            self.note(tensor._node)
+        self.captured.append((tensor, array, tensor._spec))
+        payload = self.payload_of(tensor, array)
+        tensor._array, tensor._spec = payload, payload.spec
+        return tensor
+
+    def payload_of(self, tensor, array):
+        alias = tensor._alias
+        if alias is not None and alias.base is not None:
+            base = self.capture(alias.base)._array
+            steps = [(Piece(step[0]) if type(step[0]) is piece_of else step[0], step[1]) for step in alias.steps]
+            return self.view_payload(base, steps, tensor._spec)
+        key = id(alias.version) if alias is not None else id(array)
+        found = self.memory.get(key)
+        if found is not None and found.current.shape == array.shape:
+            return found
+        if not recordable(array.dtype):
+            raise CannotTrace(f"compile: tensors of {tensor._spec.dtype} are not compiled yet; use fallback=True")
+        value = self.graph.input(array.shape, array.dtype, len(self.results))
+        payload = self.root_payload(value, tensor._spec)
+        self.memory[key] = payload
+        self.results.append((payload, value, tensor))
+        return payload
+
+    def root_payload(self, value, spec):
+        payload = new(Traced)
+        payload.owner, payload.level, payload.spec = self, self.number, lifted_spec(spec)
+        payload.current, payload.root, payload.steps, payload.version, payload.seen = value, None, (), 0, 0
+        return payload
+
+    def view_payload(self, under, steps, spec):
+        payload = self.root_payload(None, spec)
+        payload.root = under if under.root is None else under.root
+        payload.steps, payload.seen = (*under.steps, *steps), -1
+        return payload
+
+    def fresh_tensor(self, value, spec):
+        tensor = self.root_payload(value, spec).as_tensor()
+        self.made.append(weakref.ref(tensor))
+        return tensor
+
+    # Operations
+
+    def compute(self, primitive, inputs, params, inplace=False):
+        """(payloads of the results, whether there are several, whether they are views) of an operation."""
+        graph = self.graph
+        if "generator" in primitive.params:
+            return self.called(primitive, inputs, params)
+        if isinstance(primitive, Pointwise):
+            try:
+                return [self.pointwise(primitive, inputs, params)], False, False
+            except CannotRecord:
+                return self.called(primitive, inputs, params)
+        try:
+            symbols = [None if t is None else Symbol(graph, t._array.value, shared=True) if isinstance(t, Tensor) else t for t in inputs]
+            out = primitive.kernel(symbols, *params) if primitive.arity is None else primitive.kernel(*symbols, *params)
+            several = isinstance(out, (tuple, list))
+            outs = [self.value_of(o) for o in (out if several else (out,))]
+        except (CannotRecord, AttributeError, TypeError, NotImplementedError):
+            return self.called(primitive, inputs, params)
+        if primitive.view and not inplace:
+            under, payloads = inputs[0]._array, []
+            for number, value in enumerate(outs):
+                step = Piece(piece_of(primitive, number)) if several else primitive
+                payloads.append(self.view_payload(under, [(step, params)], spec_of_value(value)))
+            return payloads, several, True
+        return [self.root_payload(v, spec_of_value(v)) for v in outs], several, False
+
+    def value_of(self, out):
+        if isinstance(out, Symbol):
+            return out.value
+        array = np.asarray(out)
+        if not recordable(array.dtype):
+            raise CannotRecord(str(array.dtype))
+        return self.graph.array(array)
+
+    def pointwise(self, primitive, operands, params):
+        """A function of numbers, promoted as PyTorch does."""
+        graph = self.graph
+        if primitive.check is not None:
+            primitive.check(operands)
+        common = primitive.common_dtype(operands)
+        symbols = []
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                symbols.append(Symbol(graph, graph.cast(operand._array.value, common.numpy), shared=True))
+            elif fitting.is_number(operand):
+                symbols.append(fitting.number_array(operand, common))
+            else:
+                raise fitting.wrong_arguments(primitive.name, operands)
+        if primitive.halves and common.itemsize == 2 and common.category == FLOAT:
+            symbols = [s.astype(FLOAT32) for s in symbols]
+        error = fitting.broadcast_error(operands)
+        if error is not None:
+            raise error
+        lowered = LOWERED.get(primitive.name.partition(".")[0])
+        try:
+            result = lowered(graph, symbols) if lowered is not None else primitive.kernel(*symbols, *params)
+        except (AttributeError, TypeError, ValueError) as reason:
+            raise CannotRecord(str(reason)) from None
+        value = self.value_of(result)
+        if primitive.promote != "bool" and value.dtype != common.numpy and value.dtype.kind != "b":
+            value = graph.cast(value, common.numpy)
+        return self.root_payload(value, spec_of_value(value))
+
+    def called(self, primitive, inputs, params):
+        """An operation as a Python function in the program."""
+        graph, places, args = self.graph, [], []
+        for tensor in inputs:
+            if isinstance(tensor, Tensor):
+                places.append(len(args))
+                args.append(tensor._array.value)
+            else:
+                places.append(None)
+        def call(*arrays):
+            operands = [t if p is None else arrays[p] for p, t in zip(places, inputs, strict=True)]
+            if isinstance(primitive, Pointwise):
+                from tensorgrad.ops.primitive import wrap
+
+                return primitive.compute([wrap(o) if isinstance(o, ndarray) else o for o in operands], params)
+            if primitive.arity is None:
+                return primitive.kernel(operands, *params)
+            return primitive.kernel(*operands, *params)
+
+        generator = params[primitive.params.index("generator")] if "generator" in primitive.params else None
+        random = "generator" in primitive.params
+        saved = generators_state(generator) if random else None
+        try:
+            with np.errstate(all="ignore"):
+                sample = sampled(call, args)
+        finally:
+            if random:
+                restore_generators(generator, saved)
+        several = isinstance(sample, (tuple, list))
+        samples = [np.asarray(s) for s in (sample if several else (sample,))]
+        operands, inputs = inputs, tuple(None if isinstance(t, Tensor) else t for t in inputs)
+        host = HostCall(primitive.name, call, tuple((s.shape, s.dtype) for s in samples), effect=random)
+        value = graph.make("host", args, (), np.dtype(np.int8), host)
+        picks = [graph.make("pick", (value,), s.shape, s.dtype, n) for n, s in enumerate(samples)]
+        if random:
+            self.effects.append(picks[0])
+        payloads = [self.root_payload(v, spec_of_value(v)) for v in picks]
+        if primitive.view:  # a copy, good as long as nobody writes
+            for payload in payloads:
+                under = operands[0]._array
+                payload.root, payload.steps = under if under.root is None else under.root, None
+                payload.seen = payload.root.version
+        return payloads, several, False
+
+
+class Piece:
+    """A step of a view that takes one of several results."""
+
+    __slots__ = ("index", "primitive")
+
+    def __init__(self, step):
+        self.primitive, self.index = step.primitive, step.index
+
+    @property
+    def kernel(self):
+        return self.primitive.kernel
+
+
+def tracing():
+    """The Trace at work in this thread, or None."""
+    return stack.levels[0] if stack.levels and type(stack.levels[0]) is Trace else None
+
+
+def gradient_set(node):
+    """A program has set the gradient of a leaf (see Tensor.grad)."""
+    trace = tracing()
+    if trace is not None:
+        if node not in trace.touched and node not in trace.grads:
+            trace.cleared.add(node)
+        trace.note(node)
+        if node not in trace.touched:
+            trace.cleared.add(node)
+        trace.touched.add(node)
+
+
+def blank(owner):
+    """A payload without memory, whose only use is to apply operations."""
+    payload = new(Traced)
+    payload.owner, payload.level = owner, owner.number
+    return payload
+
+
+def spec_of_value(value):
+    from tensorgrad import dtypes
+
+    return spec_for(value.shape, dtypes.of_numpy(value.dtype))
+
+
+def sampled(call, args):
+    """What a Python function returns for arrays of these shapes: numbers that it does not refuse are tried."""
+    for number in (0, 1):
+        try:
+            arrays = [np.full(a.shape, number, a.dtype) for a in args]
+            return call(*arrays)
+        except (ArithmeticError, ValueError, RuntimeError, IndexError):
+            if number:
+                raise
+    return None
+
+
+def generators_state(generator):
+    from tensorgrad.random import default_generator
+
+    return (generator or default_generator).get_state()
+
+
+def restore_generators(generator, saved):
+    from tensorgrad.random import default_generator
+
+    (generator or default_generator).set_state(saved)
+
+
+def _mapped(op):
+    def lower(graph, symbols):
+        return Symbol(graph, graph.map(op, [s.value for s in symbols], symbols[0].dtype))
+
+    return lower
+
+
+LOWERED = {"erf": _mapped("erf")}  # functions whose kernels are no recording of NumPy's
+
+__all__ = ["AccumulateGrad", "CannotTrace", "Trace", "Traced", "random_primitives"]

@@ -1,0 +1,529 @@
+"""From steps to LLVM's language: a nest of loops becomes a function, a list of steps a function that calls them.
+
+Shapes, offsets and strides are constants in the text; arrays are pointers. Two nests with the same text are one function.
+"""
+
+from tensorgrad.kernels import mathematics
+from tensorgrad.kernels.mathematics import TYPES, Body, kind_of, literal
+from tensorgrad.kernels.schedule import Access, contiguous
+from tensorgrad.kernels.values import VIEWS, CannotRecord
+
+BARRIERS = ("embed", "scatter", "gather")
+THREADS_FROM = 400_000  # element operations in a nest from which a second thread pays for its start (about 20 us)
+COST = {"exp": 12, "log": 14, "tanh": 20, "erf": 25, "power": 40, "divide": 3, "sqrt": 4}
+
+
+def stored_type(kind):
+    return "i8" if kind == "b1" else TYPES[kind]
+
+
+def identity(kind, dtype):
+    """The number that a reduction begins with, as a literal."""
+    letter = kind_of(dtype)
+    if kind in ("add", "any"):
+        return literal(0, letter)
+    if kind in ("multiply", "all"):
+        return literal(1, letter)
+    if letter[0] == "f":
+        return literal(float("-inf") if kind == "maximum" else float("inf"), letter)
+    if letter == "b1":
+        return literal(kind == "minimum", letter)
+    bits = dtype.itemsize * 8
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if letter[0] == "i" else (0, (1 << bits) - 1)
+    return str(low if kind == "maximum" else high)
+
+
+class Nest:
+    """The function of one nest of loops."""
+
+    def __init__(self, step, plan, stores, declared):
+        self.step, self.plan, self.stores = step, plan, stores  # stores: Value -> the Value whose buffer it goes to
+        self.body = Body(declared)
+        self.bases, self.registers, self.loads = {}, {}, {}
+        self.members = set(step.members)
+        self.choose_loops()
+
+    # Which dimensions become loops
+
+    def reads(self):
+        """(argument, the shape it is seen in) for what members load from memory by offset and strides."""
+        for value in self.step.members:
+            if value.op in BARRIERS:
+                continue
+            for arg in value.args:
+                if not self.in_register(arg) and arg.op not in ("const", "iota"):
+                    yield arg
+
+    def in_register(self, arg):
+        return arg in self.members and arg.op not in ("reduce", "scatter")
+
+    def choose_loops(self):
+        shape = self.step.shape
+        rank = len(shape)
+        strides = [self.plan.access(arg).strides for arg in self.reads()]
+        strides += (
+            [contiguous(shape)]
+            if any(v.op not in ("reduce", "scatter") and v in self.plan.stored for v in self.step.members)
+            else []
+        )
+        sets = [set(v.attr[1]) for v in self.step.members if v.op == "reduce"]
+        alone = {a.attr for v in self.step.members for a in v.args if a.op == "iota"}
+        alone |= {v.attr for v in self.step.members if v.op == "iota"}
+        alone |= {a.args[0].attr for v in self.step.members for a in v.args if a.op in VIEWS and a.args[0].op == "iota"}
+        barrier = any(v.op in BARRIERS for v in self.step.members)
+        self.sizes, self.loop_of = [], {}
+        last = None
+        for axis in range(rank):
+            if shape[axis] == 1:
+                continue
+            merge = last is not None and not barrier and axis not in alone and last not in alone
+            merge = merge and all(s[last] == s[axis] * shape[axis] for s in strides)
+            merge = merge and all((axis in r) == (last in r) for r in sets)
+            if merge:
+                self.sizes[-1] *= shape[axis]
+            else:
+                self.sizes.append(shape[axis])
+            self.loop_of[axis] = len(self.sizes) - 1
+            last = axis
+        self.inner_axis = {}  # loop -> its last axis, whose stride is the loop's
+        for axis, loop in self.loop_of.items():
+            self.inner_axis[loop] = axis
+
+    # Addresses
+
+    def pointer(self, base):
+        base = self.stores.get(base, base)
+        if base not in self.bases:
+            self.bases[base] = f"%p{len(self.bases)}"
+        return self.bases[base]
+
+    def index(self, axis):
+        """The register of an axis that is a loop of its own."""
+        loop = self.loop_of.get(axis)
+        return "0" if loop is None else f"%i{loop}"
+
+    def place(self, offset, strides, loops=None):
+        """The register of offset + sum of loop index times stride; strides are per axis."""
+        total = str(offset)
+        for loop, axis in self.inner_axis.items():
+            stride = strides[axis]
+            if not stride or (loops is not None and loop not in loops):
+                continue
+            part = f"%i{loop}"
+            if stride != 1:
+                part = self.body.add(f"mul nsw i64 {part}, {stride}")
+            total = part if total == "0" else self.body.add(f"add nsw i64 {total}, {part}")
+        return total
+
+    def load(self, base, place, kind):
+        pointer = self.pointer(base)
+        t = stored_type(kind)
+        address = self.body.add(f"getelementptr inbounds {t}, ptr {pointer}, i64 {place}")
+        x = self.body.add(f"load {t}, ptr {address}, align {max(1, base.dtype.itemsize)}")
+        return self.body.add(f"icmp ne i8 {x}, 0") if kind == "b1" else x
+
+    def store(self, value, register, place):
+        pointer = self.pointer(value)
+        kind = kind_of(value.dtype)
+        t = stored_type(kind)
+        if kind == "b1":
+            register = self.body.add(f"zext i1 {register} to i8")
+        address = self.body.add(f"getelementptr inbounds {t}, ptr {pointer}, i64 {place}")
+        self.body.lines.append(f"  store {t} {register}, ptr {address}, align {max(1, value.dtype.itemsize)}")
+
+    # Numbers
+
+    def argument(self, arg):
+        kind = kind_of(arg.dtype)
+        if arg.op == "const":
+            return literal(arg.attr[1], kind)
+        if arg.op == "iota":
+            return self.index(arg.attr)
+        if self.in_register(arg):
+            return self.registers[arg]
+        if arg.op in VIEWS and arg.op == "expand" and arg.args[0].op == "const":
+            return literal(arg.args[0].attr[1], kind)
+        access = self.plan.access(arg)
+        key = access.base, access.offset, access.strides
+        if key not in self.loads:
+            self.loads[key] = self.load(access.base, self.place(access.offset, access.strides), kind)
+        return self.loads[key]
+
+    def compute(self, value):
+        op, body = value.op, self.body
+        kind = kind_of(value.dtype)
+        if op == "copy":
+            return self.argument(value.args[0])
+        if op == "embed":
+            return self.embedded(value, kind)
+        if op == "gather":
+            return self.gathered(value, kind)
+        if op in ("reduce", "scatter"):
+            return self.argument(value.args[-1 if op == "reduce" else 1])
+        if op not in mathematics.FUNCTIONS:
+            raise CannotRecord(op)
+        args = [self.argument(a) for a in value.args]
+        kinds = [kind_of(a.dtype) for a in value.args]
+        if kind == "f2" and op not in ("where", "cast"):
+            raise CannotRecord("half precision is computed in float32")
+        return mathematics.number(body, op, args, kinds, kind)
+
+    def embedded(self, value, kind):
+        """Zero, or the element of the smaller array that belongs here."""
+        (arg,), (starts, steps), body = value.args, value.attr, self.body
+        access = self.plan.access(arg)
+        inside, place = "true", str(access.offset)
+        for axis, (start, step, n) in enumerate(zip(starts, steps, arg.shape, strict=True)):
+            if start == 0 and step == 1 and n == value.shape[axis]:
+                at = self.index(axis)
+            else:
+                at = body.add(f"sub nsw i64 {self.index(axis)}, {start}")
+                if step != 1:
+                    rest = body.add(f"srem i64 {at}, {step}")
+                    inside = body.add(f"and i1 {inside}, {body.add(f'icmp eq i64 {rest}, 0')}")
+                    at = body.add(f"sdiv i64 {at}, {step}")
+                inside = body.add(f"and i1 {inside}, {body.add(f'icmp ult i64 {at}, {n}')}")
+            if access.strides[axis]:
+                part = body.add(f"mul nsw i64 {at}, {access.strides[axis]}")
+                place = body.add(f"add nsw i64 {place}, {part}")
+        place = body.add(f"select i1 {inside}, i64 {place}, i64 {access.offset}")
+        x = self.load(access.base, place, kind)
+        return body.add(f"select i1 {inside}, {TYPES[kind]} {x}, {TYPES[kind]} {literal(0, kind)}")
+
+    def row(self, index, count, lead):
+        """The row that an index points at; `lead`: how many of the nest's axes it spans. Negative ones count from the end."""
+        access = self.plan.access(index)
+        strides = (*access.strides, *(0,) * (len(self.step.shape) - lead))
+        at = self.load(access.base, self.place(access.offset, strides), kind_of(index.dtype))
+        at = mathematics.cast(self.body, at, kind_of(index.dtype), "i8")
+        negative = self.body.add(f"icmp slt i64 {at}, 0")
+        at = self.body.add(f"select i1 {negative}, i64 {self.body.add(f'add i64 {at}, {count}')}, i64 {at}")
+        return self.body.add(
+            f"call i64 @llvm.smax.i64(i64 0, i64 {self.body.add(f'call i64 @llvm.smin.i64(i64 {at}, i64 {count - 1})')})"
+        )
+
+    def gathered(self, value, kind):
+        table, index = value.args
+        access, lead = self.plan.access(table), len(index.shape)
+        self.body.declared["llvm.smax.i64"] = "declare i64 @llvm.smax.i64(i64, i64)"
+        self.body.declared["llvm.smin.i64"] = "declare i64 @llvm.smin.i64(i64, i64)"
+        at = self.row(index, table.shape[0], lead)
+        place = self.place(access.offset, (*(0,) * lead, *access.strides[1:]))
+        start = self.body.add(f"mul nsw i64 {at}, {access.strides[0]}")
+        return self.load(access.base, self.body.add(f"add nsw i64 {place}, {start}"), kind)
+
+    # Reductions
+
+    def split(self, value):
+        """(first loop of the register part, whether memory collects the rest) of a reduction."""
+        loops = {self.loop_of[a] for a in value.attr[1] if a in self.loop_of}
+        first = len(self.sizes)
+        while first - 1 in loops:
+            first -= 1
+        return first, bool(loops - set(range(first, len(self.sizes))))
+
+    def result_place(self, value):
+        """Where the current element of a reduction goes: its strides seen from the nest."""
+        axes = value.attr[1]
+        kept = [a for a in range(len(self.step.shape)) if a not in axes]
+        strides = dict(zip(kept, contiguous(value.shape), strict=True))
+        return self.place(0, [strides.get(a, 0) for a in range(len(self.step.shape))])
+
+    def combine(self, kind, dtype, a, b):
+        letter = kind_of(dtype)
+        if letter[0] == "f" and kind in ("add", "multiply"):
+            return self.body.add(f"f{'add' if kind == 'add' else 'mul'} reassoc contract {TYPES[letter]} {a}, {b}")
+        op = {"all": "logical_and", "any": "logical_or"}.get(kind, kind)
+        return mathematics.number(self.body, op, [a, b], [letter, letter], letter)
+
+    def into_memory(self, value, kind, register, place):
+        old = self.load(value, place, kind_of(value.dtype))
+        self.store(value, self.combine(kind, value.dtype, old, register), place)
+
+    # The text
+
+    def text(self):
+        """(parameters as stored Values, IR of the body with the function's name left open, whether threads may share it)."""
+        depth = len(self.sizes)
+        out, opening = [], []
+        reductions = [v for v in self.step.members if v.op == "reduce"]
+        parts = {v: self.split(v) for v in reductions}
+        collects = [v for v in reductions if parts[v][1]] + [v for v in self.step.members if v.op == "scatter"]
+        slots = {v: f"%acc{n}" for n, v in enumerate(reductions) if parts[v][0] < depth}
+        for v, slot in slots.items():
+            opening.append(f"  {slot} = alloca {TYPES[kind_of(v.dtype)]}")
+        opening += self.fills(collects)
+        lines = self.body.lines
+
+        def begin(loop):
+            for v, slot in slots.items():
+                if parts[v][0] == loop:
+                    lines.append(f"  store {TYPES[kind_of(v.dtype)]} {identity(v.attr[0], v.dtype)}, ptr {slot}")
+            low, high = ("%lo", "%hi") if loop == 0 else ("0", str(self.sizes[loop]))
+            del high
+            lines.append(f"  br label %pre{loop}")
+            lines.append(f"pre{loop}:")
+            lines.append(f"  br label %loop{loop}")
+            lines.append(f"loop{loop}:")
+            lines.append(f"  %i{loop} = phi i64 [ {low}, %pre{loop} ], [ %n{loop}, %latch{loop} ]")
+
+        def end(loop):
+            high = "%hi" if loop == 0 else str(self.sizes[loop])
+            lines.append(f"  br label %latch{loop}")
+            lines.append(f"latch{loop}:")
+            lines.append(f"  %n{loop} = add nuw nsw i64 %i{loop}, 1")
+            lines.append(f"  %c{loop} = icmp slt i64 %n{loop}, {high}")
+            lines.append(f"  br i1 %c{loop}, label %loop{loop}, label %exit{loop}")
+            lines.append(f"exit{loop}:")
+            for v, slot in slots.items():
+                if parts[v][0] == loop:
+                    x = self.body.add(f"load {TYPES[kind_of(v.dtype)]}, ptr {slot}")
+                    place = self.result_place(v)
+                    if parts[v][1]:
+                        self.into_memory(v, v.attr[0], x, place)
+                    else:
+                        self.store(v, x, place)
+
+        for loop in range(depth):
+            begin(loop)
+        whole = None
+        for value in self.step.members:
+            register = self.compute(value)
+            if value.op == "reduce":
+                kind = value.attr[0]
+                if value in slots:
+                    t = TYPES[kind_of(value.dtype)]
+                    old = self.body.add(f"load {t}, ptr {slots[value]}")
+                    lines.append(f"  store {t} {self.combine(kind, value.dtype, old, register)}, ptr {slots[value]}")
+                elif parts[value][1]:
+                    self.into_memory(value, kind, register, self.result_place(value))
+                else:
+                    self.store(value, register, self.result_place(value))
+                continue
+            if value.op == "scatter":
+                self.scattered(value, register)
+                continue
+            self.registers[value] = register
+            if value in self.plan.stored:
+                if whole is None:
+                    whole = self.place(0, contiguous(self.step.shape))
+                self.store(value, register, whole)
+        for loop in reversed(range(depth)):
+            end(loop)
+        out = ["entry:", *opening, *lines, "  ret void"]
+        outer = {v for v in reductions if 0 in {self.loop_of[a] for a in v.attr[1] if a in self.loop_of}}
+        return list(self.bases), "\n".join(out), depth > 0 and not outer and not collects
+
+    def scattered(self, value, register):
+        index, updates = value.args
+        lead = len(index.shape)
+        self.body.declared["llvm.smax.i64"] = "declare i64 @llvm.smax.i64(i64, i64)"
+        self.body.declared["llvm.smin.i64"] = "declare i64 @llvm.smin.i64(i64, i64)"
+        at = self.row(index, value.shape[0], lead)
+        strides = contiguous(value.shape)
+        place = self.place(0, (*(0,) * lead, *strides[1:]))
+        start = self.body.add(f"mul nsw i64 {at}, {strides[0]}")
+        self.into_memory(value, "add", register, self.body.add(f"add nsw i64 {place}, {start}"))
+
+    def fills(self, values):
+        """Set to its beginning what is collected in memory."""
+        lines = []
+        for n, value in enumerate(values):
+            kind = value.attr[0] if value.op == "reduce" else "add"
+            letter, pointer = kind_of(value.dtype), self.pointer(value)
+            if kind in ("add", "any"):
+                self.body.declared["llvm.memset.p0.i64"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+                lines.append(
+                    f"  call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {value.size * value.dtype.itemsize}, i1 false)"
+                )
+                continue
+            t = stored_type(letter)
+            first = identity(kind, value.dtype).replace("true", "1").replace("false", "0")
+            lines += [
+                f"  br label %fill{n}", f"fill{n}:",
+                f"  %f{n} = phi i64 [ 0, %{'entry' if not lines or 'exit' not in lines[-1] else lines[-1][:-1]} ], [ %g{n}, %fill{n} ]",
+                f"  %q{n} = getelementptr inbounds {t}, ptr {pointer}, i64 %f{n}", f"  store {t} {first}, ptr %q{n}",
+                f"  %g{n} = add i64 %f{n}, 1", f"  %h{n} = icmp slt i64 %g{n}, {value.size}",
+                f"  br i1 %h{n}, label %fill{n}, label %exitfill{n}", f"exitfill{n}:",
+            ]  # fmt: skip
+        return lines
+
+    def cost(self):
+        """About how many operations on single numbers the nest takes."""
+        total = 1
+        for n in self.step.shape:
+            total *= n
+        return total * sum(COST.get(v.op, 1) for v in self.step.members)
+
+
+class Writer:
+    """The text of a whole module: functions of nests, each once, and functions that run a list of steps."""
+
+    def __init__(self, plan, stores, slots, threads, products):
+        self.plan, self.stores, self.slots = (
+            plan,
+            stores,
+            slots,
+        )  # slots: stored Value -> its place in the table of pointers
+        self.threads, self.products = threads, products
+        self.declared, self.functions, self.texts = {}, {}, []
+
+    def nest(self, step):
+        """(name, Values whose buffers it takes, number of threads) of a nest."""
+        nest = Nest(step, self.plan, self.stores, self.declared)
+        bases, body, shared = nest.text()
+        outputs = {self.stores.get(v, v) for v in step.members if v in self.plan.stored}
+        threads = self.threads if shared and nest.cost() > THREADS_FROM and nest.sizes[0] >= self.threads else 1
+        parameters = ", ".join(f"ptr noalias {'' if b in outputs else 'readonly '}{r}" for b, r in nest.bases.items())
+        key = parameters, body, nest.sizes[0] if nest.sizes else 0, threads
+        name = self.functions.get(key)
+        if name is None:
+            name = self.functions[key] = f"nest{len(self.functions)}"
+            comma = ", " if parameters else ""
+            self.texts.append(f"define internal void @{name}({parameters}{comma}i64 %lo, i64 %hi) #0 {{\n{body}\n}}")
+            if threads > 1:
+                self.texts.append(self.thread(name, len(bases)))
+        return name, bases, threads, nest.sizes[0] if nest.sizes else 1
+
+    def thread(self, name, count):
+        """The function that a second thread starts in: it takes its arguments out of a row of numbers."""
+        lines = []
+        for n in range(count + 2):
+            lines.append(f"  %a{n} = getelementptr i64, ptr %row, i64 {n}")
+            lines.append(f"  %v{n} = load {'ptr' if n < count else 'i64'}, ptr %a{n}")
+        args = ", ".join([*[f"ptr %v{n}" for n in range(count)], f"i64 %v{count}", f"i64 %v{count + 1}"])
+        return (
+            f"define internal ptr @{name}_thread(ptr %row) #0 {{\n"
+            + "\n".join(lines)
+            + f"\n  call void @{name}({args})\n  ret ptr null\n}}"
+        )
+
+    def segment(self, name, steps):
+        """The function that runs steps one after another; its argument is the table of pointers."""
+        body, pointers = Body(self.declared), {}
+
+        def pointer(base):
+            slot = self.slots[self.stores.get(base, base)]
+            if slot not in pointers:
+                address = body.add(f"getelementptr ptr, ptr %table, i64 {slot}")
+                pointers[slot] = body.add(f"load ptr, ptr {address}")
+            return pointers[slot]
+
+        for step in steps:
+            if hasattr(step, "members"):
+                self.call_nest(body, step, pointer)
+            else:
+                self.call_product(body, step.value, pointer)
+        self.texts.append(
+            f"define void @{name}(ptr %table) #0 {{\nentry:\n" + "\n".join(body.lines) + "\n  ret void\n}"
+        )
+
+    def call_nest(self, body, step, pointer):
+        name, bases, threads, size = self.nest(step)
+        registers = [pointer(b) for b in bases]
+        args = [f"ptr {r}" for r in registers]
+        if threads == 1:
+            body.lines.append(f"  call void @{name}({', '.join([*args, 'i64 0', f'i64 {size}'])})")
+            return
+        self.declared["pthread_create"] = "declare i32 @pthread_create(ptr, ptr, ptr, ptr)"
+        self.declared["pthread_join"] = "declare i32 @pthread_join(i64, ptr)"
+        bounds = [size * n // threads for n in range(threads + 1)]
+        started = []
+        for n in range(1, threads):
+            row = body.add(f"alloca [{len(args) + 2} x i64]")
+            for k, r in enumerate(registers):
+                body.lines.append(f"  store ptr {r}, ptr {body.add(f'getelementptr i64, ptr {row}, i64 {k}')}")
+            for k, bound in ((len(args), bounds[n]), (len(args) + 1, bounds[n + 1])):
+                body.lines.append(f"  store i64 {bound}, ptr {body.add(f'getelementptr i64, ptr {row}, i64 {k}')}")
+            handle = body.add("alloca i64")
+            failed = body.add(f"call i32 @pthread_create(ptr {handle}, ptr null, ptr @{name}_thread, ptr {row})")
+            started.append((handle, failed, bounds[n], bounds[n + 1]))
+        body.lines.append(f"  call void @{name}({', '.join([*args, 'i64 0', f'i64 {bounds[1]}'])})")
+        for handle, failed, low, high in started:
+            body.count += 1
+            n = body.count
+            body.lines += [
+                f"  %ok{n} = icmp eq i32 {failed}, 0", f"  br i1 %ok{n}, label %join{n}, label %self{n}", f"join{n}:",
+                f"  %h{n} = load i64, ptr {handle}", f"  call i32 @pthread_join(i64 %h{n}, ptr null)", f"  br label %on{n}",
+                f"self{n}:", f"  call void @{name}({', '.join([*args, f'i64 {low}', f'i64 {high}'])})",
+                f"  br label %on{n}", f"on{n}:",
+            ]  # fmt: skip
+
+    def call_product(self, body, value, pointer):
+        """Matrix products by BLAS, one for each of the batch."""
+        a, b = (self.plan.access(arg) for arg in value.args)
+        single = value.dtype.itemsize == 4
+        function, t = self.products[0 if single else 1], "float" if single else "double"
+        self.declared[function] = (
+            f"declare void @{function}(i32, i32, i32, i64, i64, i64, {t}, ptr, i64, ptr, i64, {t}, ptr, i64)"
+        )
+        n, k = value.args[0].shape[-2:]
+        m = value.args[1].shape[-1]
+        flag_a, lead_a = _storage(a.strides[-2:], n, k)
+        flag_b, lead_b = _storage(b.strides[-2:], k, m)
+        batch, out = value.shape[:-2], contiguous(value.shape)
+        pointers = [pointer(a.base), pointer(b.base), pointer(value)]
+        one, zero = literal(1, "f4" if single else "f8"), literal(0, "f4" if single else "f8")
+        batch, strides = _merged(batch, [a.strides[:-2], b.strides[:-2], out[:-2]])
+
+        def call(places):
+            at = []
+            for p, place, offset in zip(pointers, places, (a.offset, b.offset, 0), strict=True):
+                if offset:
+                    place = body.add(f"add i64 {place}, {offset}")
+                at.append(p if place == "0" else body.add(f"getelementptr {t}, ptr {p}, i64 {place}"))
+            body.lines.append(
+                f"  call void @{function}(i32 101, i32 {flag_a}, i32 {flag_b}, i64 {n}, i64 {m}, i64 {k}, {t} {one}, ptr {at[0]}, "
+                f"i64 {lead_a}, ptr {at[1]}, i64 {lead_b}, {t} {zero}, ptr {at[2]}, i64 {m})"
+            )
+
+        self.batches(body, batch, strides, ["0", "0", "0"], call)
+
+    def batches(self, body, sizes, strides, places, call):
+        if not sizes:
+            call(places)
+            return
+        body.count += 1
+        n = body.count
+        body.lines += [f"  br label %pre{n}", f"pre{n}:", f"  br label %loop{n}", f"loop{n}:",
+                       f"  %i{n} = phi i64 [ 0, %pre{n} ], [ %n{n}, %latch{n} ]"]  # fmt: skip
+        inner = []
+        for place, stride in zip(places, strides, strict=True):
+            part = body.add(f"mul i64 %i{n}, {stride[0]}")
+            inner.append(body.add(f"add i64 {place}, {part}"))
+        self.batches(body, sizes[1:], [s[1:] for s in strides], inner, call)
+        body.lines += [f"  br label %latch{n}", f"latch{n}:", f"  %n{n} = add i64 %i{n}, 1",
+                       f"  %c{n} = icmp slt i64 %n{n}, {sizes[0]}", f"  br i1 %c{n}, label %loop{n}, label %exit{n}",
+                       f"exit{n}:"]  # fmt: skip
+
+    def module(self):
+        attributes = 'attributes #0 = { nounwind "no-trapping-math"="true" }'
+        return "\n\n".join([*self.texts, *self.declared.values(), attributes]) + "\n"
+
+
+def _storage(strides, rows, columns):
+    """BLAS's words for a matrix in memory: (transposed or not, distance of its rows)."""
+    down, right = strides
+    if (right == 1 or columns == 1) and (down >= columns or rows == 1):
+        return 111, max(down if rows > 1 else columns, columns, 1)
+    return 112, max(right if columns > 1 else rows, rows, 1)
+
+
+def _merged(sizes, strides):
+    """Batch dimensions without those of size 1, neighbours joined where they lie one after another."""
+    kept, out = [], [[] for _ in strides]
+    for axis, n in enumerate(sizes):
+        if n == 1:
+            continue
+        if kept and all(o[-1] == s[axis] * n for o, s in zip(out, strides, strict=True)):
+            kept[-1] *= n
+            for o, s in zip(out, strides, strict=True):
+                o[-1] = s[axis]
+        else:
+            kept.append(n)
+            for o, s in zip(out, strides, strict=True):
+                o.append(s[axis])
+    return kept, out
+
+
+__all__ = ["Access", "Nest", "Writer"]

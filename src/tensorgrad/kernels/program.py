@@ -1,0 +1,284 @@
+"""A Program: a graph of Values made ready to run. It plans one arena of memory, compiles the loops, and runs the steps.
+
+Runs of loops and matrix products between two Python functions are one compiled function, so a program without Python
+functions is a single call. Buffers whose lives do not overlap share memory.
+"""
+
+import ctypes
+import threading
+
+import numpy as np
+from numpy import empty
+
+from tensorgrad.kernels import machine
+from tensorgrad.kernels.emit import Writer
+from tensorgrad.kernels.schedule import Host, Loops, Product, Scheduler, contiguous
+from tensorgrad.kernels.values import CannotRecord
+
+ALIGN = 64
+
+
+class HostCall:
+    """What a `host` Value calls: function(*arrays) returns an array, or a tuple of them.
+
+    effect: it must run even if nobody uses its results (random draws).
+    """
+
+    __slots__ = ("effect", "function", "name", "results")
+
+    def __init__(self, name, function, results, effect=False):
+        self.name, self.function, self.results, self.effect = name, function, results, effect
+
+    def __repr__(self):
+        return self.name
+
+
+class Program:
+    """Compiled computation of `roots`.
+
+    inputs: Value -> strides in elements (None: one after another). targets: root number -> input Value whose memory takes
+    the result. Called with one array for each input, in order, it returns the arrays of the roots without a target.
+    """
+
+    def __init__(self, graph, roots, inputs, targets=None, effects=()):
+        targets = targets or {}
+        self.inputs, self.kept = list(inputs), list(graph.kept)
+        layouts = {v: s for v, s in inputs.items() if s is not None}
+        arrays = {id(a): a for a in graph.kept}
+        for value in graph.values:
+            if value.op == "array":
+                array = arrays[value.attr]
+                layouts[value] = tuple(s // max(array.itemsize, 1) for s in array.strides)
+        products = machine.products()
+        self.plan = plan = Scheduler([*roots, *effects], layouts)
+        if products is None:
+            plan.steps = [Host(s.value) if type(s) is Product else s for s in plan.steps]
+        self.lock = threading.Lock()
+        results = plan.results[: len(roots)]
+        uses = self.uses(plan)
+        self.stores, self.copies, fresh, taken = {}, [], [], set()
+        for number, (root, result) in enumerate(zip(roots, results, strict=True)):
+            target = targets.get(number)
+            if target is None:
+                fresh.append((number, result))
+            elif result not in taken and self.may_overwrite(result, target, uses) and results.count(result) == 1:
+                self.stores[result] = target
+                taken.add(result)
+            else:
+                self.copies.append((target, result))
+        self.fresh = fresh
+        self.layout(uses, {r for _, r in fresh})
+        self.write(products, arrays)
+
+    # Memory
+
+    def uses(self, plan):
+        """Stored Value -> [(step, whether the step reads it element by element where it stands)]."""
+        uses = {}
+        for number, step in enumerate(plan.steps):
+            if type(step) is Loops:
+                members = set(step.members)
+                for value in step.members:
+                    for arg in value.args:
+                        if arg.op in ("const", "iota") or (arg in members and arg.op not in ("reduce", "scatter")):
+                            continue
+                        if arg.op == "expand" and arg.args[0].op in ("const", "iota") and value.op not in ("gather", "scatter", "embed", "copy"):
+                            if arg.args[0].op == "const":
+                                continue
+                        access = plan.access(arg)
+                        still = value.op not in ("gather", "scatter", "embed") and access.offset == 0
+                        still = still and access.strides == contiguous(step.shape)
+                        uses.setdefault(access.base, []).append((number, still))
+            else:
+                for arg in step.value.args:
+                    uses.setdefault(plan.access(arg).base, []).append((number, False))
+        return uses
+
+    def may_overwrite(self, result, target, uses):
+        """Whether a result may be computed right into the memory of an input."""
+        plan = self.plan
+        step = plan.place[result]
+        if result is target or result.op in ("input", "array", "pick") or result.shape != target.shape or result.dtype != target.dtype:
+            return False
+        if plan.layouts.get(target, contiguous(target.shape)) != contiguous(target.shape) or step < 0:
+            return False
+        whole = type(plan.steps[step]) is Loops and result.op not in ("reduce", "scatter")
+        for at, still in uses.get(target, ()):
+            if at > step or (at == step and not (whole and still)):
+                return False
+        return whole or not any(at >= step for at, _ in uses.get(target, ()))
+
+    def layout(self, uses, fresh):
+        """A slot in the table of pointers for every buffer, and a place in the arena for those that live inside."""
+        plan, self.slots, inside = self.plan, {}, []
+        for value in [*self.inputs, *plan.stored]:
+            if value in self.slots or value in self.stores:
+                continue
+            self.slots[value] = len(self.slots)
+            if value.op in ("input", "array", "pick") or value in fresh:
+                continue
+            if value.op == "matmul" or type(plan.steps[plan.place[value]]) is Loops or type(plan.steps[plan.place[value]]) is Host:
+                born = plan.place[value]
+                last = max([at for at, _ in uses.get(value, ())], default=born)
+                if any(value is r for _, r in self.copies):
+                    last = len(plan.steps)
+                inside.append((born, last, max(value.size * value.dtype.itemsize, 1), value))
+        self.places, self.arena_size = pack(inside)
+        self.arena = np.empty(self.arena_size + ALIGN, np.uint8)
+        start = -self.arena.ctypes.data % ALIGN
+        self.table = np.zeros(max(len(self.slots), 1), np.uint64)
+        base = self.arena.ctypes.data + start
+        self.views = {}
+        for value, place in self.places.items():
+            self.table[self.slots[value]] = base + place
+            part = self.arena[start + place : start + place + value.size * value.dtype.itemsize]
+            self.views[value] = part.view(value.dtype).reshape(value.shape) if value.size else np.empty(value.shape, value.dtype)
+
+    # Code
+
+    def write(self, products, arrays):
+        """Compile, and list what a run does."""
+        plan, runs, segments = self.plan, [], []
+        writer = Writer(plan, self.stores, self.slots, machine.threads(), products)
+        for step in plan.steps:
+            if type(step) is Host:
+                runs.append(step)
+            elif type(step) is Loops and 0 in step.shape:
+                continue
+            else:
+                if not runs or type(runs[-1]) is not list:
+                    runs.append([])
+                runs[-1].append(step)
+        for run in runs:
+            if type(run) is list:
+                name = f"program{len(segments)}"
+                writer.segment(name, run)
+                segments.append(name)
+        self.text = writer.module()
+        compiled = iter(machine.functions(self.text, segments) if segments else ())
+        self.runs = [(True, next(compiled)) if type(run) is list else (False, self.host(run)) for run in runs]
+        for value in plan.stored:
+            if value.op == "array":
+                self.table[self.slots[value]] = arrays[value.attr].ctypes.data
+        self.pointer = ctypes.c_void_p(self.table.ctypes.data)
+        self.positions = [self.slots.get(v) for v in self.inputs]
+        self.bound, self.input_number = [None] * len(self.inputs), {v: n for n, v in enumerate(self.inputs)}
+        self.outputs = []  # (slot or None where the array must be copied, shape, dtype, Value) of each fresh result
+        seen_before = set()
+        for _, value in self.fresh:
+            plain = value.op not in ("pick", "input", "array") and value not in seen_before and value not in self.stores
+            seen_before.add(value)
+            self.outputs.append((self.slots[value] if plain else None, value.shape, value.dtype, value))
+
+    def host(self, step):
+        """A Python function as a part of a run: arrays in, results where the rest of the program looks for them."""
+        value, plan = step.value, self.plan
+        accesses = [(plan.access(arg), arg) for arg in value.args]
+        table, slots = self.table, self.slots
+        if value.op == "matmul":
+            view = self.views.get(value)
+
+            def run(arrays, held):
+                a, b = (seen(array_of(x.base, held, self), x, arg) for x, arg in accesses)
+                target = view if view is not None else held[value]
+                np.matmul(a, b, out=target)
+
+            return run
+        call = value.attr
+        picks = {v.attr: v for v in plan.stored if v.op == "pick" and v.args[0] is value}
+
+        def run(arrays, held):
+            operands = [seen(array_of(x.base, held, self), x, arg) for x, arg in accesses]
+            results = call.function(*operands)
+            results = results if isinstance(results, (tuple, list)) else (results,)
+            for number, pick in picks.items():
+                result = np.ascontiguousarray(results[number], pick.dtype)
+                if result.shape != pick.shape:
+                    result = result.reshape(pick.shape)
+                held[pick] = result
+                table[slots[pick]] = result.__array_interface__["data"][0]
+
+        return run
+
+    # Running
+
+    def bind(self, number, array):
+        """Let an input be this array from now on."""
+        position = self.positions[number]
+        if position is not None:
+            self.table[position] = array.ctypes.data
+        self.bound[number] = array
+
+    def run(self):
+        """Run on the arrays that are bound; returns the arrays of the roots without a target."""
+        table, held = self.table, {}
+        results = []
+        for slot, shape, dtype, value in self.outputs:
+            if slot is None:
+                results.append(None)
+                continue
+            array = empty(shape, dtype)
+            table[slot] = array.__array_interface__["data"][0]
+            held[value] = array
+            results.append(array)
+        for native, run in self.runs:
+            if native:
+                run(self.pointer)
+            else:
+                run(self.bound, held)
+        for target, value in self.copies:
+            np.copyto(self.bound[self.input_number[target]], array_of(value, held, self), casting="unsafe")
+        for number, (slot, _, _, value) in enumerate(self.outputs):
+            if slot is None:
+                results[number] = np.array(array_of(value, held, self))
+        return results
+
+    def __call__(self, arrays):
+        """Run on arrays, one an input, laid out as the inputs were said to be."""
+        with self.lock:
+            for number, array in enumerate(arrays):
+                self.bind(number, array)
+            return self.run()
+
+
+def array_of(value, held, program):
+    """The array of a stored Value during a run."""
+    number = program.input_number.get(program.stores.get(value, value))
+    if number is not None:
+        return program.bound[number]
+    found = held.get(value)
+    if found is None:
+        found = program.views.get(value)
+    if found is None:
+        found = next(a for a in program.kept if id(a) == value.attr)
+    return found
+
+
+def seen(array, access, value):
+    """An array as an access sees it."""
+    if access.offset == 0 and array.shape == value.shape and access.strides == contiguous(value.shape):
+        return array
+    size = array.itemsize
+    start = array.reshape(-1)[access.offset :] if array.flags.c_contiguous else None
+    if start is None:
+        if access.offset:
+            raise CannotRecord("an offset into a strided array")
+        start = array
+    return np.lib.stride_tricks.as_strided(start, value.shape, [s * size for s in access.strides])
+
+
+def pack(buffers):
+    """Places for (born, last use, bytes, key) such that buffers alive together do not overlap: (key -> place, total)."""
+    places, alive, total = {}, [], 0
+    for born, last, size, key in sorted(buffers, key=lambda b: (b[0], -b[2])):
+        alive = [a for a in alive if a[2] >= born]
+        size = -(-size // ALIGN) * ALIGN
+        at = 0
+        for start, length, _ in sorted(alive):
+            if at + size <= start:
+                break
+            at = max(at, start + length)
+        places[key] = at
+        alive.append((at, size, last))
+        total = max(total, at + size)
+    return places, total
