@@ -29,8 +29,7 @@ def leaves(value):
     return (
         [t for item in value for t in leaves(item)]
         if isinstance(value, (tuple, list))
-        or (not isinstance(value, (str, int, float, complex, type(None)))
-        and hasattr(value, "__iter__"))
+        or (not isinstance(value, (str, int, float, complex, type(None))) and hasattr(value, "__iter__"))
         else []
     )
 

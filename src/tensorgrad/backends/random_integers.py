@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-from .mt19937 import MersenneTwister
+from .mt19937 import LOW_53, MersenneTwister
 from .random_checks import (
     BOTH,
     DIGITS,
@@ -148,8 +148,9 @@ class Integers(MersenneTwister):
             check_bernoulli(p)
             if count:
                 require(dtype, BOTH | {"bool"}, "bernoulli_scalar_cpu_")
-            p = float(p)
-            return self.in_blocks(count, dtype, lambda size: (self.fractions64(size) < p).astype(dtype)).reshape(shape)
+            below = np.uint64(math.ceil(float(p) * 2.0**53))  # fraction < p, said of the fraction's 53 bits
+            draw = lambda size: ((self.words64(size) & LOW_53) < below).astype(dtype, copy=False)
+            return self.in_blocks(count, dtype, draw).reshape(shape)
         if not count:
             return np.empty(shape, dtype)
         require(dtype, BOTH | {"bool"}, "bernoulli_tensor_cpu_self_")

@@ -5,9 +5,37 @@ Their outputs are (values, indices). The gradient goes to the chosen element, th
 
 import numpy as np
 
+from tensorgrad.backends import scatter as kernels
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.dims import kept
 from tensorgrad.ops.primitive import Primitive
+
+# gather and its transpose, of which the derivatives of all others are made
+
+_gather = Primitive(
+    "gather", lambda x, index, dim: kernels.gather(x, dim, index), arity=2, params=("dim",), fresh=True,
+    rules={"x": lambda g, x_spec, index, dim: xp.scatter_zeros(g, index, x_spec, dim)},
+    pushforward=lambda t_x, index, dim: None if t_x is None else _gather(t_x, index, dim),
+)  # fmt: skip
+_scatter_zeros = Primitive(
+    "scatter_zeros", lambda g, index, spec, dim: scatter_zeros(g, index, spec, dim), arity=2, params=("spec", "dim"),
+    rules={"g": lambda h, index, dim: xp.gather_at(h, index, dim)}, fresh=True,
+    pushforward=lambda t_g, index, spec, dim: None if t_g is None else _scatter_zeros(t_g, index, spec, dim),
+)  # fmt: skip
+
+
+@number
+def scatter_zeros(g, index, spec, dim):
+    """Zeros with `g` added at the index: the transpose of gather."""
+    return kernels.scatter_add(np.zeros(spec.shape, g.dtype), dim, index, np.asarray(g), True)
+
+
+@number
+def gather_at(h, index, dim):
+    return kernels.gather(np.asarray(h), dim, index)
+
+
+tensors["gather_at"] = lambda h, index, dim: _gather(h, index, dim)
 
 
 def chosen_back(g, x_spec, out, dim, keepdim=True):

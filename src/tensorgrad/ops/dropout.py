@@ -3,6 +3,7 @@
 One primitive that keeps a mask of one byte a number. The masks are PyTorch's for PyTorch's seeds.
 """
 
+import functools
 import warnings
 
 import numpy as np
@@ -24,14 +25,14 @@ PUBLIC = {
     "nn.functional": "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout",
     "ops.aten": "native_dropout_backward",
 }
+BOOL = np.dtype(bool)
 ALPHA = 1.7580993408473766  # minus the value that SELU comes close to for very negative numbers
 
 
 @number
 def masked_scaled(x, mask, scale):
     """x where the mask is, times a factor; zero elsewhere (NaN where x is not finite)."""
-    kept = np.multiply(x, mask, dtype=x.dtype) if mask.dtype.kind == "b" else x * mask
-    kept = np.asarray(kept)
+    kept = np.asarray(x * mask)
     return np.multiply(kept, np.asarray(scale, x.dtype), out=kept)
 
 
@@ -43,11 +44,16 @@ tensor_functions["masked_scaled"] = _masked_scaled
 
 
 def _mask(x, keep, shape=None):
-    """A mask that is true with probability `keep`."""
-    shape = tuple(x._spec.shape) if shape is None else shape
-    return primitives.draw(
-        primitives.fresh, (), (source.default_generator, "bernoulli", shape, np.dtype(bool), (keep,))
-    )
+    """A mask that is true with probability `keep`, drawn in the order of memory, as PyTorch's is."""
+    array, order = x._array, None
+    if shape is None:
+        shape = tuple(x._spec.shape)
+        if type(array) is np.ndarray and not array.flags.c_contiguous:
+            place, order = primitives._by_memory(array)
+            shape = place.shape
+    params = source.default_generator, "bernoulli", shape, BOOL, (keep,)
+    mask = primitives.draw(primitives.fresh, (), params)
+    return mask if order is None else mask.permute(tuple(np.argsort(order).tolist()))
 
 
 def _channels(x):
@@ -73,6 +79,13 @@ def _checked_probability(name, x, p, error):
     return float(p)
 
 
+@functools.lru_cache
+def _scale(p, dtype):
+    """1 / (1 - p), rounded as numbers of a dtype are."""
+    kind = np.float32 if dtype.itemsize == 2 else dtype.numpy.type
+    return np.asarray(kind(1) / kind(1 - p)).astype(dtype.numpy)
+
+
 def _drop(name, x, p, train, feature=False, alpha=False, inplace=False, error=RuntimeError):
     """All dropouts: what is drawn (numbers or channels), and what replaces it (zero, or SELU's limit)."""
     p = _checked_probability(name, x, p, error)
@@ -83,9 +96,8 @@ def _drop(name, x, p, train, feature=False, alpha=False, inplace=False, error=Ru
         return x.mul_(zero) if inplace else x * zero
     _check_dtype(x)
     mask = _mask(x, 1 - p, _channels(x) if feature else None)
-    kind = np.float32 if x._spec.dtype.itemsize == 2 else x._spec.dtype.numpy.type
     if not alpha:
-        scale = float(np.asarray(kind(1) / kind(1 - p)).astype(x._spec.dtype.numpy))
+        scale = _scale(p, x._spec.dtype)
         return _masked_scaled.inplace((x, mask), (scale,)) if inplace else _masked_scaled(x, mask, scale)
     a = 1 / ((ALPHA * ALPHA * p + 1) * (1 - p)) ** 0.5
     shift = (mask.to(x._spec.dtype) - 1) * (ALPHA * a) + ALPHA * a * p

@@ -1,9 +1,9 @@
 """The other forms of a function that is made of operations: with `out=`, in place, with numbers for tensors.
 
-    @takes_out
-    def hypot2(input, other): ...
+@takes_out
+def hypot2(input, other): ...
 
-    hypot2_ = inplace_of(hypot2)
+hypot2_ = inplace_of(hypot2)
 """
 
 import functools

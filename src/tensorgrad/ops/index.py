@@ -12,10 +12,10 @@ import importlib
 from tensorgrad.ops.known import METHODS, NAMES
 
 FAMILIES = (
-    "mathematics", "special", "softmax", "statistics", "histograms", "quantiles", "cumulative", "differences",
+    "mathematics", "special", "softmax", "statistics", "histograms", "quantiles", "cumulative", "differences", "segments",
     "sorting", "searching", "selection", "scattering", "slices", "masking", "filling", "arranging", "triangles",
     "copies", "products", "einsum", "norms", "matrices", "inverses", "factors", "linalg", "lowrank", "decompositions",
-    "fft", "spectral", "windows", "masked", "activation", "losses", "ctc", "convolution", "pooling",
+    "fft", "spectral", "windows", "masked", "activation", "losses", "classification", "similarity", "ctc", "convolution", "pooling",
     "pooling_adaptive", "padding", "unfolding", "interpolation", "grids", "normalization", "batch_normalization",
     "embedding", "attention", "vision", "recurrent", "sampling", "dropout", "distance",
 )  # fmt: skip

@@ -8,10 +8,11 @@ from tensorgrad.backends import scatter as kernels
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.both import tensors as on_tensors
+from tensorgrad.ops.choices import _gather
 from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.outs import write_apart
 from tensorgrad.ops.primitive import Primitive, wrap
-from tensorgrad.ops.selection import _gather, checked_dim
+from tensorgrad.ops.selection import checked_dim
 
 PUBLIC = {"": "scatter scatter_add scatter_reduce"}
 

@@ -3,14 +3,12 @@
 import numpy as np
 
 from tensorgrad import dtypes
-from tensorgrad.backends import scatter as kernels
 from tensorgrad.ops import fitting
-from tensorgrad.ops.both import number, xp
-from tensorgrad.ops.both import tensors as on_tensors
+from tensorgrad.ops.choices import _gather
 from tensorgrad.ops.fitting import check_tensor, dim_of
 from tensorgrad.ops.indexing import _take_primitive, getitem
 from tensorgrad.ops.outs import write_apart
-from tensorgrad.ops.primitive import Primitive, wrap
+from tensorgrad.ops.primitive import wrap
 
 PUBLIC = {
     "": "gather index_select take take_along_dim masked_select nonzero nonzero_static argwhere _unsafe_masked_index "
@@ -19,32 +17,7 @@ PUBLIC = {
 
 ndarray = np.ndarray
 
-# gather and the gradient of everything that chooses along a dimension
-
-_gather = Primitive(
-    "gather", lambda x, index, dim: kernels.gather(x, dim, index), arity=2, params=("dim",), fresh=True,
-    rules={"x": lambda g, x_spec, index, dim: xp.scatter_zeros(g, index, x_spec, dim)},
-    pushforward=lambda t_x, index, dim: None if t_x is None else _gather(t_x, index, dim),
-)  # fmt: skip
-_scatter_zeros = Primitive(
-    "scatter_zeros", lambda g, index, spec, dim: scatter_zeros(g, index, spec, dim), arity=2, params=("spec", "dim"),
-    rules={"g": lambda h, index, dim: xp.gather_at(h, index, dim)}, fresh=True,
-    pushforward=lambda t_g, index, spec, dim: None if t_g is None else _scatter_zeros(t_g, index, spec, dim),
-)  # fmt: skip
-
-
-@number
-def scatter_zeros(g, index, spec, dim):
-    """Zeros with `g` added at the index: the transpose of gather."""
-    return kernels.scatter_add(np.zeros(spec.shape, g.dtype), dim, index, np.asarray(g), True)
-
-
-@number
-def gather_at(h, index, dim):
-    return kernels.gather(np.asarray(h), dim, index)
-
-
-on_tensors["gather_at"] = lambda h, index, dim: _gather(h, index, dim)
+# Along a dimension
 
 
 def checked_dim(input, index, dim, name, who="input"):

@@ -1,0 +1,307 @@
+"""Reading pickles without running anything out of them.
+
+Python's own unpickler calls whatever function a file names. This one knows a list of names, each with a builder written
+here or given by the user, and refuses every other name. It is an ordinary stack machine: opcodes push, collect and build.
+"""
+
+import pickle
+import struct
+from collections import Counter, OrderedDict
+from pickle import UnpicklingError
+
+REFUSED = (
+    "Weights only load failed. Unsupported global: GLOBAL {name} was not an allowed global by default. Please use "
+    "`torch.serialization.add_safe_globals([{short}])` or the `torch.serialization.safe_globals([{short}])` context manager "
+    "to allowlist this global if you trust this class/function.\nNothing of the file was run."
+)
+OLD_NAMES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
+
+
+class Known:
+    """A name that a file may use: `build` makes a value of arguments, `value` is what the name itself stands for."""
+
+    __slots__ = ("build", "cls", "name", "value")
+
+    def __init__(self, name, build=None, value=None, cls=None):
+        self.name, self.build, self.value, self.cls = name, build, value, cls
+
+
+class Mark:
+    """Where on the stack a collection begins."""
+
+
+MARK = Mark()
+
+
+def broken(why):
+    return UnpicklingError(f"Weights only load failed. The pickle is damaged: {why}")
+
+
+def loads(data, known, persistent_load):
+    """The object that a pickle describes. `known` maps names to Known; `persistent_load` gives tensors their memory."""
+    try:
+        return Machine(data, known, persistent_load).run()
+    except (UnpicklingError, NotImplementedError):
+        raise
+    except (struct.error, IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
+        raise broken(f"{type(error).__name__}: {error}") from None
+
+
+class Machine:
+    """The stack, the memo, and one method an opcode."""
+
+    def __init__(self, data, known, persistent_load):
+        self.data, self.known, self.persistent_load = data, known, persistent_load
+        self.place, self.stack, self.memo = 0, [], {}
+
+    def run(self):
+        steps = OPCODES
+        while True:
+            code = self.take(1)[0]
+            if code == 46:  # STOP
+                (result,) = self.stack
+                return result
+            step = steps.get(code)
+            if step is None:
+                raise UnpicklingError(f"Weights only load failed. Unsupported operand {code}")
+            step(self)
+
+    # Reading
+
+    def take(self, count):
+        end = self.place + count
+        if end > len(self.data):
+            raise broken("it ends too early")
+        piece = self.data[self.place : end]
+        self.place = end
+        return piece
+
+    def number(self, form):
+        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+
+    def line(self):
+        end = self.data.find(b"\n", self.place)
+        if end < 0:
+            raise broken("it ends too early")
+        piece = self.data[self.place : end]
+        self.place = end + 1
+        return piece.decode()
+
+    def push(self, value):
+        self.stack.append(value)
+
+    def pop(self):
+        value = self.stack.pop()
+        if value is MARK:
+            raise broken("a collection where a value must be")
+        return value
+
+    def collected(self):
+        """What was pushed since the last mark."""
+        for place in range(len(self.stack) - 1, -1, -1):
+            if self.stack[place] is MARK:
+                items = self.stack[place + 1 :]
+                del self.stack[place:]
+                return items
+        raise broken("a collection without beginning")
+
+    # Building
+
+    def find(self, module, name):
+        name = f"{OLD_NAMES.get(module, module)}.{name}"
+        found = self.known.get(name)
+        if found is None:
+            raise UnpicklingError(REFUSED.format(name=name, short=name.rpartition(".")[2]))
+        self.push(found if found.value is None else found.value)
+
+    def reduce(self):
+        arguments, made_by = self.pop(), self.pop()
+        if type(made_by) is not Known or made_by.build is None or type(arguments) is not tuple:
+            what = made_by.name if type(made_by) is Known else type(made_by).__name__
+            raise UnpicklingError(f"Weights only load failed. Trying to call reduce for unrecognized function {what}")
+        self.push(made_by.build(*arguments))
+
+    def new_object(self):
+        arguments, kind = self.pop(), self.pop()
+        if type(kind) is not Known or kind.cls is None or type(arguments) is not tuple:
+            what = kind.name if type(kind) is Known else type(kind).__name__
+            raise UnpicklingError(f"Weights only load failed. Trying to call new object for class {what}")
+        self.push(kind.cls.__new__(kind.cls, *arguments))
+
+    def build(self):
+        state = self.pop()
+        target = self.stack[-1]
+        trusted = any(k.cls is type(target) for k in self.known.values() if k.cls is not None)
+        if trusted and hasattr(target, "__setstate__"):
+            target.__setstate__(state)
+        elif (trusted or type(target) is OrderedDict) and type(state) is dict and all(type(k) is str for k in state):
+            target.__dict__.update(state)
+        else:
+            raise UnpicklingError(
+                "Weights only load failed. Can only build Tensor, Parameter, OrderedDict or types allowlisted via "
+                f"`add_safe_globals`, but got {type(target)}"
+            )
+
+    def set_items(self, items):
+        target = self.stack[-1]
+        if not isinstance(target, dict) or len(items) % 2:
+            raise broken("entries for what is no dict")
+        for key, value in zip(items[::2], items[1::2]):
+            dict.__setitem__(target, key, value) if type(target) is not OrderedDict else target.__setitem__(key, value)
+
+    def extend(self, items):
+        target = self.stack[-1]
+        if type(target) is not list:
+            raise broken("entries for what is no list")
+        target.extend(items)
+
+    def add_items(self):
+        items = self.collected()
+        if type(self.stack[-1]) is not set:
+            raise broken("entries for what is no set")
+        self.stack[-1].update(items)
+
+    def set_item(self):
+        value, key = self.pop(), self.pop()
+        self.set_items([key, value])
+
+    def persistent(self):
+        self.push(self.persistent_load(self.pop()))
+
+    def remember(self, key):
+        self.memo[key] = self.stack[-1]
+
+    def stack_global(self):
+        name, module = self.pop(), self.pop()
+        if type(name) is not str or type(module) is not str:
+            raise broken("a name that is no text")
+        self.find(module, name)
+
+    def last(self, count):
+        items = [self.pop() for _ in range(count)]
+        return tuple(reversed(items))
+
+    def boolean_or_integer(self):
+        text = self.line()
+        self.push({"00": False, "01": True}[text] if text in ("00", "01") else int(text))
+
+
+def text(form):
+    return lambda m: m.push(m.take(m.number(form)).decode("utf-8", "surrogatepass"))
+
+
+def raw(form):
+    return lambda m: m.push(m.take(m.number(form)))
+
+
+def constant(value):
+    return lambda m: m.push(value)
+
+
+def get(form):
+    return lambda m: m.push(m.memo[m.number(form)])
+
+
+def put(form):
+    return lambda m: m.remember(m.number(form))
+
+
+def fixed(form):
+    return lambda m: m.push(m.number(form))
+
+
+_STEPS = {
+    pickle.PROTO: lambda m: check_protocol(m.number("<B")),
+    pickle.FRAME: lambda m: m.number("<Q") and None,
+    pickle.MARK: constant(MARK),
+    pickle.GLOBAL: lambda m: m.find(m.line(), m.line()),
+    pickle.STACK_GLOBAL: Machine.stack_global,
+    pickle.REDUCE: Machine.reduce,
+    pickle.NEWOBJ: Machine.new_object,
+    pickle.BUILD: Machine.build,
+    pickle.BINPERSID: Machine.persistent,
+    pickle.NONE: constant(None),
+    pickle.NEWTRUE: constant(True),
+    pickle.NEWFALSE: constant(False),
+    pickle.INT: Machine.boolean_or_integer,
+    pickle.BININT: fixed("<i"),
+    pickle.BININT1: fixed("<B"),
+    pickle.BININT2: fixed("<H"),
+    pickle.LONG1: lambda m: m.push(int.from_bytes(m.take(m.number("<B")), "little", signed=True)),
+    pickle.BINFLOAT: fixed(">d"),
+    pickle.BINUNICODE: text("<I"),
+    pickle.SHORT_BINUNICODE: text("<B"),
+    pickle.BINUNICODE8: text("<Q"),
+    pickle.SHORT_BINSTRING: lambda m: m.push(m.take(m.number("<B")).decode("latin1")),
+    pickle.BINBYTES: raw("<I"),
+    pickle.SHORT_BINBYTES: raw("<B"),
+    pickle.BINBYTES8: raw("<Q"),
+    pickle.EMPTY_TUPLE: constant(()),
+    pickle.TUPLE: lambda m: m.push(tuple(m.collected())),
+    pickle.TUPLE1: lambda m: m.push(m.last(1)),
+    pickle.TUPLE2: lambda m: m.push(m.last(2)),
+    pickle.TUPLE3: lambda m: m.push(m.last(3)),
+    pickle.EMPTY_LIST: lambda m: m.push([]),
+    pickle.APPEND: lambda m: m.extend([m.pop()]),
+    pickle.APPENDS: lambda m: m.extend(m.collected()),
+    pickle.EMPTY_DICT: lambda m: m.push({}),
+    pickle.SETITEM: Machine.set_item,
+    pickle.SETITEMS: lambda m: m.set_items(m.collected()),
+    pickle.EMPTY_SET: lambda m: m.push(set()),
+    pickle.ADDITEMS: Machine.add_items,
+    pickle.BINGET: get("<B"),
+    pickle.LONG_BINGET: get("<I"),
+    pickle.BINPUT: put("<B"),
+    pickle.LONG_BINPUT: put("<I"),
+    pickle.MEMOIZE: lambda m: m.remember(len(m.memo)),
+}
+OPCODES = {code[0]: step for code, step in _STEPS.items()}
+
+
+def check_protocol(version):
+    if version > 5:
+        raise broken(f"protocol {version}")
+
+
+def encode(string, how="latin1"):
+    """Bytes, which old pickles write as text."""
+    if how not in ("latin1", "latin-1"):
+        raise broken(f"bytes encoded by {how}")
+    return string.encode("latin1")
+
+
+def byte_array(*arguments):
+    if not arguments:
+        return bytearray()
+    if type(arguments[0]) is str:
+        return bytearray(encode(*arguments))
+    if type(arguments[0]) is not bytes:
+        raise broken("a bytearray of something else than bytes")
+    return bytearray(arguments[0])
+
+
+def plain(function, *kinds):
+    """A builder that takes only these kinds of arguments."""
+
+    def build(*arguments):
+        if len(arguments) > len(kinds) or not all(isinstance(a, k) for a, k in zip(arguments, kinds)):
+            raise broken(f"unexpected arguments of {function.__name__}")
+        return function(*arguments)
+
+    return build
+
+
+# What any pickle may contain: containers and numbers of Python
+PYTHON = {
+    known.name: known
+    for known in (
+        Known("collections.OrderedDict", plain(OrderedDict, (list, tuple))),
+        Known("collections.Counter", plain(Counter, dict)),
+        Known("_codecs.encode", encode),
+        Known("builtins.bytearray", byte_array),
+        Known("builtins.set", plain(set, (list, tuple))),
+        Known("builtins.frozenset", plain(frozenset, (list, tuple))),
+        Known("builtins.bytes", plain(bytes)),
+        Known("builtins.complex", plain(complex, (int, float), (int, float))),
+    )
+}
