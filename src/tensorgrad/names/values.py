@@ -3,7 +3,6 @@
 import numpy as np
 
 from tensorgrad.autograd.views import alias_of
-from tensorgrad.ops import primitive
 from tensorgrad.spec import spec_of
 from tensorgrad.tensor import Tensor
 
@@ -116,7 +115,6 @@ def spec_with(plain, names):
     """The Spec of a tensor with these names."""
     if names is None or not any(name is not None for name in names):
         return plain
-    dispatch()
     return plain.variant(inference=plain.inference, transformed=True, names=tuple(names))
 
 
@@ -134,11 +132,3 @@ def strip(tensor):
     twin = new(Tensor)
     twin._array, twin._spec, twin._node, twin._alias = tensor._array, plain_spec(tensor), tensor._node, alias_of(tensor)
     return twin
-
-
-def dispatch():
-    """From the first name on, operations look for names."""
-    if primitive.named_apply is None:
-        from tensorgrad.names.dispatch import install
-
-        install()
