@@ -129,6 +129,7 @@ class ConvertMixin:
         >>> torch.nn.Linear(1, 1).cuda()
         Traceback (most recent call last):
         AssertionError: Torch not compiled with CUDA enabled
+        This tensorgrad computes with NumPy on the CPU: use device='cpu'.
         """
         return self._apply(lambda tensor: tensor.cuda(device))
 
