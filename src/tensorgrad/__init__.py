@@ -118,9 +118,10 @@ for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul
             and callable(_value)
             and getattr(_value, "__module__", "").startswith("tensorgrad.ops")
             and _value.__module__ not in _SHARED
+            and _name not in ("number", "xp", "tensors")
+            and not isinstance(_value, type)
         ):
-            if _name not in ("number", "xp", "tensors") and not isinstance(_value, type):
-                globals()[_name] = _value
+            globals()[_name] = _value
 
 _LAZY = {"autograd", "func", "nn", "optim", "utils", "linalg", "fft", "special", "distributions", "kernels", "show", "interop",
          "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "hub", "multiprocessing", "signal", "masked",

@@ -17,11 +17,15 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
     {'weight': tensor([1., 1.]), 'epoch': 3}
     """
     if pickle_module is not None and pickle_module.__name__ != "pickle":
-        raise NotImplementedError(f"pickle_module={pickle_module.__name__} is not supported: only Python's own pickle is")
+        raise NotImplementedError(
+            f"pickle_module={pickle_module.__name__} is not supported: only Python's own pickle is"
+        )
     if pickle_protocol != 2:
         raise NotImplementedError(f"pickle_protocol={pickle_protocol} is not supported: PyTorch reads protocol 2")
     if not _use_new_zipfile_serialization:
-        raise NotImplementedError("_use_new_zipfile_serialization=False, the format before PyTorch 1.6, is not supported")
+        raise NotImplementedError(
+            "_use_new_zipfile_serialization=False, the format before PyTorch 1.6, is not supported"
+        )
     checkpoints.save(obj, f)
 
 

@@ -125,7 +125,8 @@ class FunctionNode(FunctionCtx, Node):
         function = type(self).function
         if function.vjp is not Function.vjp and function.backward is not Function.backward:
             raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
             )
         back = function.backward if function.backward is not Function.backward else function.vjp
         results = back(self, *gradients)

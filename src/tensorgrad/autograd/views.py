@@ -133,7 +133,10 @@ def raise_modified(spec, version, node, maker):
             f", which is output {output} of {short_name(maker)}," if what else f"output {output} of {short_name(maker)}"
         )
     if node.extra is not None and node.extra.trace is not None:
-        hint = "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed in there or anywhere later. Good luck!"
+        hint = (
+            "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+            "question was changed in there or anywhere later. Good luck!"
+        )
     else:
         hint = (
             "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "

@@ -4,9 +4,6 @@ Cross entropy with class indices is one node: forward needs the logarithm of a s
 softmax with one subtracted at the right class.
 """
 
-import math
-import warnings
-
 import numpy as np
 
 from tensorgrad import dtypes
@@ -169,10 +166,13 @@ def _cross_entropy_forward(t, x, target, weight, ignore_index, reduction):
 
 
 _cross_entropy = Primitive(
-    "cross_entropy", lambda x, target, weight, ignore_index, reduction: _cross_entropy_kernel(x, target, weight, ignore_index, reduction),
+    "cross_entropy",
+    lambda x, target, weight, ignore_index, reduction: _cross_entropy_kernel(x, target, weight, ignore_index, reduction),
     arity=3, fresh=True, node="NllLossBackward0", batch=_per_row(lambda: _cross_entropy),
-    rules={"x": lambda g, x, target, weight, ignore_index, reduction: xp.cross_entropy_back(g, x, target, weight, ignore_index, reduction)},
-    pushforward=lambda t_x, x, target, weight, ignore_index, reduction: _cross_entropy_forward(t_x, x, target, weight, ignore_index, reduction),
+    rules={"x": lambda g, x, target, weight, ignore_index, reduction:
+           xp.cross_entropy_back(g, x, target, weight, ignore_index, reduction)},
+    pushforward=lambda t_x, x, target, weight, ignore_index, reduction:
+        _cross_entropy_forward(t_x, x, target, weight, ignore_index, reduction),
 )  # fmt: skip
 _cross_entropy2d = _cross_entropy.variant("cross_entropy2d", "NllLoss2DBackward0")
 
@@ -210,9 +210,7 @@ def _over_classes(primitive, primitive2d, input, target, weight, ignore_index, r
         if len(shape) == 2 and len(spec.shape) != 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if spec.shape[1:] != shape[2:]:
-            raise RuntimeError(
-                f"Expected target size {[shape[0], *shape[2:]]}, got {list(spec.shape)}"
-            )
+            raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(spec.shape)}")
     classes = input._spec.shape[1]
     if weight is not None:
         check_tensor("nll_loss", weight, "weight", 3)
@@ -272,7 +270,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     logp = log_softmax(input, dim)
     loss = nll_loss(logp, target, weight, None, ignore_index, None, reduction)
     classes = input._spec.shape[dim]
-    safe, w = _weights(target, weight, ignore_index, logp._spec.dtype)
+    w = _weights(target, weight, ignore_index, logp._spec.dtype)[1]
     smooth = -(logp if weight is None else logp * _along(weight, dim, logp)).sum(dim)
     smooth = reduced(smooth.masked_fill(target == ignore_index, 0), "none" if reduction == "none" else "sum")
     if reduction == "mean":

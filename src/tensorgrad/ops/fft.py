@@ -24,7 +24,8 @@ PUBLIC = {
     "fft": "fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn irfftn hfftn ihfftn "
     "fftfreq rfftfreq fftshift ifftshift"
 }
-OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}  # the norm that keeps the factor, other way round
+# The norm that keeps the factor when the direction turns round.
+OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 # The three transforms
 
@@ -297,7 +298,7 @@ ifftn = public("ifftn", SEVERAL, lambda *call: _several_whole(*call, True), """T
     tensor([[2.+0.j, 0.+0.j],
             [0.+0.j, 2.+0.j]])
     """)  # fmt: skip
-rfft = public("rfft", ONE, lambda name, *call: _one(name, _halves, *call), """Half the spectrum of a real signal: the rest mirrors it.
+rfft = public("rfft", ONE, lambda name, *call: _one(name, _halves, *call), """Half the spectrum of a real signal.
 
     >>> torch.fft.rfft(torch.tensor([1., 2., 3., 4.]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j])
@@ -331,7 +332,7 @@ irfftn = public("irfftn", SEVERAL, _reals, """The real numbers of half a spectru
     tensor([[2., 0.],
             [0., 2.]])
     """, complex=False)  # fmt: skip
-hfft = public("hfft", ONE, lambda name, *call: _one(name, _reals, *call, True), """The real spectrum of half a signal that mirrors itself.
+hfft = public("hfft", ONE, lambda name, *call: _one(name, _reals, *call, True), """The real spectrum of half a mirrored signal.
 
     >>> torch.fft.hfft(torch.tensor([1., 2., 3.]))
     tensor([ 8., -2.,  0., -2.])

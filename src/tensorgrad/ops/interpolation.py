@@ -1,4 +1,4 @@
-"""Resizing images, signals and volumes: interpolate and what PyTorch calls upsample. The kernels are in backends/interpolation.py."""
+"""Resizing images, signals and volumes: interpolate and what PyTorch calls upsample (kernels: backends/interpolation.py)."""
 
 import numpy as np
 
@@ -88,11 +88,10 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     tensor([[[1.0000, 1.5000, 2.5000, 3.0000]]])
     """
     check_tensor("interpolate", input)
-    if mode in ("nearest", "area", "nearest-exact"):
-        if align_corners is not None:
-            raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
-            )
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
     shape = input._spec.shape
     count = len(shape) - 2
     size, scales = _sizes(shape, count, size, scale_factor)

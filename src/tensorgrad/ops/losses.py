@@ -77,7 +77,9 @@ def in_single(function):
             return function(*args, **kwargs)
         (half,) = found
         raised = [x.to(dtypes.float32) if _is_half(x) else x for x in args]
-        return function(*raised, **{word: x.to(dtypes.float32) if _is_half(x) else x for word, x in kwargs.items()}).to(half)
+        return function(*raised, **{word: x.to(dtypes.float32) if _is_half(x) else x for word, x in kwargs.items()}).to(
+            half
+        )
 
     return wrapper
 
@@ -137,7 +139,10 @@ def _sum_of_squares(a, b):
 
 
 _mse = PairLoss(
-    "mse_loss", lambda a, b: np.square(a - b), (lambda a, b: (a - b) * 2, lambda a, b: (b - a) * 2), total=_sum_of_squares
+    "mse_loss",
+    lambda a, b: np.square(a - b),
+    (lambda a, b: (a - b) * 2, lambda a, b: (b - a) * 2),
+    total=_sum_of_squares,
 )
 _l1 = PairLoss("l1_loss", lambda a, b: np.abs(a - b), (lambda a, b: xp.sign(a - b), lambda a, b: xp.sign(b - a)))
 
@@ -301,9 +306,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 # Distances between distributions
 
 _xlogy = special_kernel("xlogy")
-_kl = PairLoss(
-    "kl_div", lambda a, b: _xlogy(b, b) - b * a, (lambda b: -b, lambda a, b: xp.log(b) + 1 - a)
-)
+_kl = PairLoss("kl_div", lambda a, b: _xlogy(b, b) - b * a, (lambda b: -b, lambda a, b: xp.log(b) + 1 - a))
 _kl_log = PairLoss(
     "kl_div_log_target", lambda a, b: np.exp(b) * (b - a), (lambda b: -xp.exp(b), lambda a, b: xp.exp(b) * (b - a + 1)),
     node="KlDivBackward0",
@@ -346,7 +349,9 @@ _poisson = PairLoss(
 
 
 @in_single
-def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
+def poisson_nll_loss(
+    input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"
+):
     """The mean of minus the logarithm of a Poisson distribution's probability of the target, its constant part left out
     (unless `full`, which takes Stirling's approximation of it).
 
@@ -421,4 +426,3 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     if input._spec.dtype.category < dtypes.FLOAT:
         raise RuntimeError(f"result type Float can't be cast to the desired output type {input._spec.dtype.title}")
     return _soft_margin(input, target, reduction)
-

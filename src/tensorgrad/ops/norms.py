@@ -178,9 +178,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         check_dtype(name, A)
         A = _typed(name, A, dtype)
         values = _singular_values(A.movedim(dims, (-2, -1)))
-        if ord == "nuc":
-            result = values.sum(-1)
-        elif not values.shape[-1]:
+        if ord == "nuc" or not values.shape[-1]:
             result = values.sum(-1)
         else:
             result = values.amax(-1) if ord > 0 else values.amin(-1)

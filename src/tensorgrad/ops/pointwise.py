@@ -34,7 +34,8 @@ class Pointwise(Primitive):
     numbers = "either"
 
     def __init__(self, name, kernel, slopes, inputs, *, promote="same", integer=True, boolean=True, floating=True,
-                 complex=True, conjugate=True, check=None, number_node=None, pullback=None, params=(), halves=True, **options):  # fmt: skip
+                 complex=True, conjugate=True, check=None, number_node=None, pullback=None, params=(), halves=True,
+                 **options):  # fmt: skip
         self.slopes, self.promote, self.complex, self.check, self.halves = slopes, promote, complex, check, halves
         if pullback is not None:  # not holomorphic: the rule for complex numbers is no slope
             pullback.words = pullback.__code__.co_varnames[1 : pullback.__code__.co_argcount]
@@ -95,9 +96,9 @@ class Pointwise(Primitive):
             raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.title}'") from None
         if type(result) is not ndarray:
             result = asarray(result)
-        if self.promote != "bool" and result.dtype != common.numpy and result.dtype.kind != "b":
-            if not (common.is_complex and result.dtype.kind == "f"):
-                result = result.astype(common.numpy)
+        real = common.is_complex and result.dtype.kind == "f"
+        if self.promote != "bool" and result.dtype != common.numpy and result.dtype.kind != "b" and not real:
+            result = result.astype(common.numpy)
         return result
 
     def common_dtype(self, operands):
@@ -378,16 +379,18 @@ def fast_binary_class(primitive, slopes, words, number=False):
         members["fresh"] = False
         plus_left, plus_right = left is not None and left() == 1, right is not None and right() == 1
 
-        def backward(self, g, saved):
+        def backward_constant(self, g, saved):
             first, second = self.edges
             return (
                 None if first is None else g if plus_left else g * left(),
                 None if second is None else g if plus_right else g * right(),
             )
 
+        backward = backward_constant
+
     elif words[0] == ("b",) and words[1] == ("a",):
 
-        def backward(self, g, saved):
+        def backward_crossed(self, g, saved):
             a, b, _ = saved
             if b is None:
                 if a._alias is not None:
@@ -403,9 +406,11 @@ def fast_binary_class(primitive, slopes, words, number=False):
                 check_saved(a, self)
             return g * left(b), g * right(a._array)
 
+        backward = backward_crossed
+
     else:
 
-        def backward(self, g, saved):
+        def backward_general(self, g, saved):
             a, b, out = saved
             if a is not None:
                 if a._alias is not None:
@@ -421,6 +426,8 @@ def fast_binary_class(primitive, slopes, words, number=False):
                 None if first is None or left is None else g * left(*[values[w] for w in words[0]]),
                 None if second is None or right is None else g * right(*[values[w] for w in words[1]]),
             )
+
+        backward = backward_general
 
     members["backward"] = backward
     if any("out" in w for w in words):

@@ -16,7 +16,7 @@ operators and in `xp`, whose functions take both. With `on_tensors=True` a rule 
 
 import numpy as np
 
-from tensorgrad.autograd.graph import FREED, Node, Pick, tick
+from tensorgrad.autograd.graph import Node, Pick, tick
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import BrokenView, alias_of, check_inplace, check_saved, overwritten, rebase, share
 from tensorgrad.dtypes import FLOAT
@@ -100,13 +100,10 @@ class Primitive:
             words = getattr(rule, "words", None)  # a rule made of a slope says its own
             for word in rule.__code__.co_varnames[1 : rule.__code__.co_argcount] if words is None else words:
                 kind = self.kind_of(word)
-                for index, (known, users) in enumerate(needs):
-                    if known == kind:
-                        users.add(position)
-                        break
-                else:
-                    index = len(needs)
-                    needs.append((kind, {position}))
+                index = next((i for i, (known, _) in enumerate(needs) if known == kind), len(needs))
+                if index == len(needs):
+                    needs.append((kind, set()))
+                needs[index][1].add(position)
                 takes.append(index)
             self.plans.append((rule, tuple(takes)))
         if not any(self.plans):

@@ -142,7 +142,8 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     half = shape[-2] != n_fft if onesided is None else onesided
     if half and shape[-2] != n_fft // 2 + 1:
         raise RuntimeError(
-            call + ": expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when "
+            call
+            + ": expected the frequency dimension (3rd to the last) of the input tensor to match n_fft / 2 + 1 when "
             f"onesided=True, but got {shape[-2]}"
         )
     if not half and shape[-2] != n_fft:

@@ -50,7 +50,9 @@ def window_function(name, compute, doc, **defaults):
         count = int_argument(name, "window_length", 1, window_length)
         allowed = dict(defaults)
         if len(shaping) + len(named) > len(allowed) or not all(word in allowed for word in named):
-            raise TypeError(f"{name}() received an invalid combination of arguments: it takes {', '.join(allowed) or 'no more'}")
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments: it takes {', '.join(allowed) or 'no more'}"
+            )
         allowed.update(zip(allowed, shaping, strict=False))
         allowed.update(named)
         allowed = {word: float_argument(name, word, 3 + i, value) for i, (word, value) in enumerate(allowed.items())}

@@ -75,7 +75,7 @@ class _Numbered(Module):
         >>> torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.Tanh()]).pop(0)
         ReLU()
         """
-        found = self[key]
+        found = self._modules[self._name_at(key)]
         del self[key]
         return found
 

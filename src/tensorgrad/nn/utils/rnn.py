@@ -117,7 +117,7 @@ def pack_padded_sequence(input, lengths, batch_first=False, enforce_sorted=True)
         input = input.index_select(0 if batch_first else 1, sorted_indices)
     if batch_first:
         input = input.transpose(0, 1)
-    sizes = lengths.tolist()
+    sizes = [int(length) for length in lengths.tolist()]
     _check_lengths(input, sizes)
     batch_sizes = [sum(length > step for length in sizes) for step in range(sizes[0])]
     # steps with as many sequences as the step before are one slice
