@@ -129,7 +129,9 @@ class Backward:
         """The gradients at the edges."""
         if self.program is None:
             inputs = [*[c for c in self.cotangents if c is not None], *self.inputs]
-            self.places = [n for n, c in enumerate([c for c, o in zip(self.cotangents, self.outputs) if o]) if c is not None]
+            self.places = [
+                n for n, c in enumerate([c for c, o in zip(self.cotangents, self.outputs) if o]) if c is not None
+            ]
             self.program = Program(self.graph, [g for g in self.gradients if g is not None], dict.fromkeys(inputs))
         arrays = []
         shapes = [c for c in self.cotangents if c is not None]

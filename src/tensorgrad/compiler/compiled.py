@@ -17,7 +17,6 @@ from tensorgrad.autograd.views import alias_of
 from tensorgrad.compiler.backward import Backward
 from tensorgrad.compiler.trace import CannotTrace, Trace, Traced
 from tensorgrad.func.levels import stack
-from tensorgrad.kernels import machine
 from tensorgrad.kernels.program import Program
 from tensorgrad.kernels.values import in_order
 from tensorgrad.ops.primitive import wrap
@@ -44,7 +43,7 @@ def compile(model=None, *, fullgraph=True, dynamic=None, backend="inductor", mod
     ...     loss.backward()
     ...     return loss
     >>> step(); x.grad
-    tensor(5.)
+    tensor(5., grad_fn=<CompiledBackward>)
     tensor([2., 4.])
     """
     if dynamic:
@@ -64,8 +63,6 @@ def compile(model=None, *, fullgraph=True, dynamic=None, backend="inductor", mod
         raise TypeError(f"compile: a function or a module is expected, not {type(model).__name__}")
     if disable or backend == "eager":
         return model
-    if not machine.available():
-        machine.llvm()
     if hasattr(model, "named_parameters") and hasattr(model, "_modules"):
         from tensorgrad.compiler.module import CompiledModule
 
@@ -265,7 +262,12 @@ class Entry:
                 self.grads.append((where, "tensor", now) if now is not was else (where, "keep", None))
             else:
                 value = trace.final_values[node]
-                if was is not None and id(was) in values and values[id(was)].shape == value.shape and node not in trace.cleared:
+                if (
+                    was is not None
+                    and id(was) in values
+                    and values[id(was)].shape == value.shape
+                    and node not in trace.cleared
+                ):
                     targets[len(roots)] = values[id(was)]
                     self.grads.append((where, "into", None))
                 else:
@@ -284,7 +286,6 @@ class Entry:
         self.previous = trace.grads
         if touched:
             gc.collect()
-
 
     def bind(self, inputs, arguments, alive, written, trace):
         """Say for each input where its array comes from."""

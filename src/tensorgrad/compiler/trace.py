@@ -110,7 +110,7 @@ class Traced(Payload):
             return self.write(primitive, inputs, params)
         edges = [t._node if isinstance(t, Tensor) else None for t in inputs]
         recorded = (not mode.quiet or state.recording) and bool(primitive.plans) and any(e is not None for e in edges)
-        outs, several, views = owner.compute(primitive, inputs, params)
+        outs, several, _ = owner.compute(primitive, inputs, params)
         results = tuple(payload.as_tensor() for payload in outs)
         owner.made.extend(map(weakref.ref, results))
         if primitive.view:
@@ -169,7 +169,9 @@ class Traced(Payload):
         d = dtype or tensor._spec.dtype
         number = {"zeros": 0, "ones": 1, "empty": 0}[name]
         graph = owner.graph
-        return owner.fresh_tensor(graph.expand(graph.const(number, d.numpy), tuple(tensor.shape)), spec_for(tensor.shape, d))
+        return owner.fresh_tensor(
+            graph.expand(graph.const(number, d.numpy), tuple(tensor.shape)), spec_for(tensor.shape, d)
+        )
 
     def fresh(self, make, shape):
         return make(shape)
@@ -356,7 +358,7 @@ class Trace(Level):
             except CannotRecord:
                 return self.called(primitive, inputs, params)
         try:
-            symbols = [None if t is None else Symbol(graph, t._array.value, shared=True) if isinstance(t, Tensor) else t for t in inputs]
+            symbols = [Symbol(graph, t._array.value, shared=True) if isinstance(t, Tensor) else t for t in inputs]
             out = primitive.kernel(symbols, *params) if primitive.arity is None else primitive.kernel(*symbols, *params)
             several = isinstance(out, (tuple, list))
             outs = [self.value_of(o) for o in (out if several else (out,))]
@@ -416,6 +418,7 @@ class Trace(Level):
                 args.append(tensor._array.value)
             else:
                 places.append(None)
+
         def call(*arrays):
             operands = [t if p is None else arrays[p] for p, t in zip(places, inputs, strict=True)]
             if isinstance(primitive, Pointwise):

@@ -26,6 +26,8 @@ def show(function, *args, what="python", **kwargs):
 
     if what not in ("python", "llvm", "assembly"):
         raise ValueError(f"what={what!r}: 'python', 'llvm' or 'assembly' is expected")
+    if what != "python":
+        machine.llvm()
     program = program_of(function, args, kwargs)
     if what == "python":
         print(text.source(program))

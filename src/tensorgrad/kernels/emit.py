@@ -286,7 +286,7 @@ class Nest:
 
         for loop in range(depth):
             begin(loop)
-        whole = None
+        finished = []  # stored at the end of a turn: an input whose memory takes a result is read before that
         for value in self.step.members:
             register = self.compute(value)
             if value.op == "reduce":
@@ -305,8 +305,10 @@ class Nest:
                 continue
             self.registers[value] = register
             if value in self.plan.stored:
-                if whole is None:
-                    whole = self.place(0, contiguous(self.step.shape))
+                finished.append((value, register))
+        if finished:
+            whole = self.place(0, contiguous(self.step.shape))
+            for value, register in finished:
                 self.store(value, register, whole)
         for loop in reversed(range(depth)):
             end(loop)
@@ -315,7 +317,7 @@ class Nest:
         return list(self.bases), "\n".join(out), depth > 0 and not outer and not collects
 
     def scattered(self, value, register):
-        index, updates = value.args
+        index, _ = value.args
         lead = len(index.shape)
         self.body.declared["llvm.smax.i64"] = "declare i64 @llvm.smax.i64(i64, i64)"
         self.body.declared["llvm.smin.i64"] = "declare i64 @llvm.smin.i64(i64, i64)"
@@ -339,9 +341,10 @@ class Nest:
                 continue
             t = stored_type(letter)
             first = identity(kind, value.dtype).replace("true", "1").replace("false", "0")
+            before = lines[-1][:-1] if lines and lines[-1].startswith("exitfill") else "entry"
             lines += [
                 f"  br label %fill{n}", f"fill{n}:",
-                f"  %f{n} = phi i64 [ 0, %{'entry' if not lines or 'exit' not in lines[-1] else lines[-1][:-1]} ], [ %g{n}, %fill{n} ]",
+                f"  %f{n} = phi i64 [ 0, %{before} ], [ %g{n}, %fill{n} ]",
                 f"  %q{n} = getelementptr inbounds {t}, ptr {pointer}, i64 %f{n}", f"  store {t} {first}, ptr %q{n}",
                 f"  %g{n} = add i64 %f{n}, 1", f"  %h{n} = icmp slt i64 %g{n}, {value.size}",
                 f"  br i1 %h{n}, label %fill{n}, label %exitfill{n}", f"exitfill{n}:",

@@ -18,7 +18,7 @@ _state = {"lock": threading.Lock(), "engine": None, "products": None}
 def llvm():
     """llvmlite's binding; ModuleNotFoundError names the extra."""
     try:
-        import llvmlite.binding as binding
+        import llvmlite.binding as binding  # pyright: ignore[reportMissingImports]
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "compiled kernels need llvmlite: pip install 'tensorgrad-engine[jit]'", name="llvmlite"
@@ -69,7 +69,9 @@ class Engine:
         self.ready = {}  # content -> (keep, addresses)
 
     def new_machine(self):
-        return self.target.create_target_machine(self.cpu, self.features, opt=3, reloc="static", codemodel="large", jit=True)
+        return self.target.create_target_machine(
+            self.cpu, self.features, opt=3, reloc="static", codemodel="large", jit=True
+        )
 
     def compiled(self, module, code):
         self.objects[module.name] = code

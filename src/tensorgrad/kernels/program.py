@@ -12,8 +12,8 @@ from numpy import empty
 
 from tensorgrad.kernels import machine
 from tensorgrad.kernels.emit import Writer
+from tensorgrad.kernels.interpret import interpreted, seen
 from tensorgrad.kernels.schedule import Host, Loops, Product, Scheduler, contiguous
-from tensorgrad.kernels.values import CannotRecord
 
 ALIGN = 64
 
@@ -49,7 +49,8 @@ class Program:
             if value.op == "array":
                 array = arrays[value.attr]
                 layouts[value] = tuple(s // max(array.itemsize, 1) for s in array.strides)
-        products = machine.products()
+        self.compiled = machine.available()
+        products = machine.products() if self.compiled else None
         self.plan = plan = Scheduler([*roots, *effects], layouts)
         if products is None:
             plan.steps = [Host(s.value) if type(s) is Product else s for s in plan.steps]
@@ -57,7 +58,7 @@ class Program:
         results = plan.results[: len(roots)]
         uses = self.uses(plan)
         self.stores, self.copies, fresh, taken = {}, [], [], set()
-        for number, (root, result) in enumerate(zip(roots, results, strict=True)):
+        for number, result in enumerate(results):
             target = targets.get(number)
             if target is None:
                 fresh.append((number, result))
@@ -82,9 +83,9 @@ class Program:
                     for arg in value.args:
                         if arg.op in ("const", "iota") or (arg in members and arg.op not in ("reduce", "scatter")):
                             continue
-                        if arg.op == "expand" and arg.args[0].op in ("const", "iota") and value.op not in ("gather", "scatter", "embed", "copy"):
-                            if arg.args[0].op == "const":
-                                continue
+                        special = value.op in ("gather", "scatter", "embed", "copy")
+                        if arg.op == "expand" and arg.args[0].op == "const" and not special:
+                            continue
                         access = plan.access(arg)
                         still = value.op not in ("gather", "scatter", "embed") and access.offset == 0
                         still = still and access.strides == contiguous(step.shape)
@@ -98,7 +99,12 @@ class Program:
         """Whether a result may be computed right into the memory of an input."""
         plan = self.plan
         step = plan.place[result]
-        if result is target or result.op in ("input", "array", "pick") or result.shape != target.shape or result.dtype != target.dtype:
+        if (
+            result is target
+            or result.op in ("input", "array", "pick")
+            or result.shape != target.shape
+            or result.dtype != target.dtype
+        ):
             return False
         if plan.layouts.get(target, contiguous(target.shape)) != contiguous(target.shape) or step < 0:
             return False
@@ -117,7 +123,11 @@ class Program:
             self.slots[value] = len(self.slots)
             if value.op in ("input", "array", "pick") or value in fresh:
                 continue
-            if value.op == "matmul" or type(plan.steps[plan.place[value]]) is Loops or type(plan.steps[plan.place[value]]) is Host:
+            if (
+                value.op == "matmul"
+                or type(plan.steps[plan.place[value]]) is Loops
+                or type(plan.steps[plan.place[value]]) is Host
+            ):
                 born = plan.place[value]
                 last = max([at for at, _ in uses.get(value, ())], default=born)
                 if any(value is r for _, r in self.copies):
@@ -132,7 +142,9 @@ class Program:
         for value, place in self.places.items():
             self.table[self.slots[value]] = base + place
             part = self.arena[start + place : start + place + value.size * value.dtype.itemsize]
-            self.views[value] = part.view(value.dtype).reshape(value.shape) if value.size else np.empty(value.shape, value.dtype)
+            self.views[value] = (
+                part.view(value.dtype).reshape(value.shape) if value.size else np.empty(value.shape, value.dtype)
+            )
 
     # Code
 
@@ -141,10 +153,10 @@ class Program:
         plan, runs, segments = self.plan, [], []
         writer = Writer(plan, self.stores, self.slots, machine.threads(), products)
         for step in plan.steps:
-            if type(step) is Host:
-                runs.append(step)
-            elif type(step) is Loops and 0 in step.shape:
+            if type(step) is Loops and 0 in step.shape:
                 continue
+            if type(step) is Host or not self.compiled:
+                runs.append(step)
             else:
                 if not runs or type(runs[-1]) is not list:
                     runs.append([])
@@ -172,6 +184,8 @@ class Program:
 
     def host(self, step):
         """A Python function as a part of a run: arrays in, results where the rest of the program looks for them."""
+        if type(step) is Loops:
+            return interpreted(step, self.plan, lambda value, held: array_of(value, held, self))
         value, plan = step.value, self.plan
         accesses = [(plan.access(arg), arg) for arg in value.args]
         table, slots = self.table, self.slots
@@ -252,19 +266,6 @@ def array_of(value, held, program):
     if found is None:
         found = next(a for a in program.kept if id(a) == value.attr)
     return found
-
-
-def seen(array, access, value):
-    """An array as an access sees it."""
-    if access.offset == 0 and array.shape == value.shape and access.strides == contiguous(value.shape):
-        return array
-    size = array.itemsize
-    start = array.reshape(-1)[access.offset :] if array.flags.c_contiguous else None
-    if start is None:
-        if access.offset:
-            raise CannotRecord("an offset into a strided array")
-        start = array
-    return np.lib.stride_tricks.as_strided(start, value.shape, [s * size for s in access.strides])
 
 
 def pack(buffers):

@@ -168,8 +168,9 @@ class Scheduler:
         for arg in value.args:
             if arg.op in ("const", "iota"):
                 continue
-            if arg.op not in VIEWS and arg.shape == shape and value.op not in ("gather", "scatter", "embed") and arg in self.place \
-                    and self.place[arg] >= 0 and type(self.steps[self.place[arg]]) is Loops and arg.op != "reduce" and arg.op != "scatter":  # fmt: skip
+            apart = arg.op in VIEWS or arg.op in ("reduce", "scatter") or value.op in ("gather", "scatter", "embed")
+            place = -1 if apart or arg.shape != shape else self.place.get(arg, -1)
+            if place >= 0 and type(self.steps[place]) is Loops:
                 soft.append(arg)
                 continue
             base = self.access(arg).base

@@ -476,18 +476,22 @@ def outer(a, b):
     return a.reshape(-1, 1) * b.reshape(1, -1)
 
 
+def _method(name):
+    return lambda x, *args, **options: getattr(x, name)(*args, **options)
+
+
 FUNCTIONS = {
     np.where: where, np.full_like: full_like, np.zeros_like: lambda x, dtype=None, **o: full_like(x, 0, dtype),
-    np.ones_like: lambda x, dtype=None, **o: full_like(x, 1, dtype), np.empty_like: lambda x, dtype=None, **o: full_like(x, 0, dtype),
+    np.ones_like: lambda x, dtype=None, **o: full_like(x, 1, dtype),
+    np.empty_like: lambda x, dtype=None, **o: full_like(x, 0, dtype),
     np.concatenate: concatenate, np.stack: stack, np.expand_dims: expand_dims, np.take_along_axis: take_along_axis,
     np.put_along_axis: put_along_axis, np.dot: dot, np.clip: clip, np.moveaxis: moveaxis, np.flip: flip, np.outer: outer,
     np.broadcast_to: lambda x, shape, **o: x.broadcast_to(shape), np.reshape: lambda x, shape, **o: x.reshape(shape),
     np.transpose: lambda x, axes=None: x.transpose(axes), np.swapaxes: lambda x, a, b: x.swapaxes(a, b),
     np.squeeze: lambda x, axis=None: x.squeeze(axis), np.ravel: lambda x, **o: x.ravel(), np.copy: lambda x, **o: x.copy(),
     np.shape: lambda x: x.shape, np.ndim: lambda x: x.ndim, np.size: lambda x: x.size, np.real: lambda x: x,
-    np.sum: lambda x, *a, **o: x.sum(*a, **o), np.max: lambda x, *a, **o: x.max(*a, **o), np.min: lambda x, *a, **o: x.min(*a, **o),
-    np.amax: lambda x, *a, **o: x.max(*a, **o), np.amin: lambda x, *a, **o: x.min(*a, **o), np.prod: lambda x, *a, **o: x.prod(*a, **o),
-    np.mean: lambda x, *a, **o: x.mean(*a, **o), np.any: lambda x, *a, **o: x.any(*a, **o), np.all: lambda x, *a, **o: x.all(*a, **o),
+    np.sum: _method("sum"), np.prod: _method("prod"), np.mean: _method("mean"), np.max: _method("max"),
+    np.min: _method("min"), np.amax: _method("max"), np.amin: _method("min"), np.any: _method("any"), np.all: _method("all"),
     np.take: lambda x, index, axis=None, **o: x.take(index, axis if axis is not None else 0),
     np.iscomplexobj: lambda x: False,
 }  # fmt: skip

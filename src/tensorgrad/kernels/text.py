@@ -24,7 +24,11 @@ class Loop:
         axes = range(len(self.step.shape))
         if not offset and strides == own and base.shape == self.step.shape:
             return f"{self.names[base]}[{', '.join(f'i{a}' for a in axes)}]" if base.shape else self.names[base]
-        terms = [f"i{a}" if s == 1 else f"{s} * i{a}" for a, s in zip(axes, strides, strict=True) if s and self.step.shape[a] != 1]
+        terms = [
+            f"i{a}" if s == 1 else f"{s} * i{a}"
+            for a, s in zip(axes, strides, strict=True)
+            if s and self.step.shape[a] != 1
+        ]
         if offset or not terms:
             terms.append(str(offset))
         if not base.shape:
@@ -57,7 +61,9 @@ class Loop:
                 continue
             if value.op == "scatter":
                 head.append(f"{names[value]}[...] = 0")
-                body.append(f"{names[value]}[{self.names[plan.access(value.args[0]).base]}[...]] += {self.argument(value.args[1])}")
+                body.append(
+                    f"{names[value]}[{self.names[plan.access(value.args[0]).base]}[...]] += {self.argument(value.args[1])}"
+                )
                 continue
             text = self.expression(value)
             if value in plan.stored:
@@ -76,7 +82,9 @@ class Loop:
     def expression(self, value):
         if value.op in ("gather", "embed"):
             names = [self.names[self.plan.access(a).base] for a in value.args]
-            where = f"{names[1]}[...]" if value.op == "gather" else f"inside {value.attr[0]} step {value.attr[1]}, else 0"
+            where = (
+                f"{names[1]}[...]" if value.op == "gather" else f"inside {value.attr[0]} step {value.attr[1]}, else 0"
+            )
             return f"{names[0]}[{where}]"
         args = [self.argument(a) for a in value.args]
         if value.op in SIGNS and len(args) == 2:

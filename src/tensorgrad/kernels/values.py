@@ -169,9 +169,9 @@ def simpler(graph, op, args, dtype):
             for one, other in ((args[0], args[1]), (args[1], args[0])):
                 if constant(one, 1):
                     return other
-        elif op in ("divide", "power") and constant(args[1], 1):
-            return first
-        elif op == "subtract" and constant(args[1], 0) and repr(args[1].attr[1])[0] != "-":
+        elif (op in ("divide", "power") and constant(args[1], 1)) or (
+            op == "subtract" and constant(args[1], 0) and repr(args[1].attr[1])[0] != "-"
+        ):
             return first
         elif op == "negative" and first.op == "negative":
             return first.args[0]
