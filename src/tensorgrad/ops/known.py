@@ -4,6 +4,7 @@ NAMES = {
     "": {
         "_batch_norm_with_update": "batch_normalization",
         "_chunk_cat": "arranging",
+        "_ctc_loss": "ctc",
         "_native_batch_norm_legit": "batch_normalization",
         "_segment_reduce": "segments:segment_reduce",
         "_softmax_backward_data": "softmax",
@@ -70,6 +71,7 @@ NAMES = {
         "count_nonzero": "statistics",
         "cov": "statistics",
         "cross": "products",
+        "ctc_loss": "ctc:torch_ctc_loss",
         "cummax": "cumulative",
         "cummin": "cumulative",
         "cumprod": "cumulative",
@@ -374,6 +376,7 @@ NAMES = {
         "cosine_embedding_loss": "similarity",
         "cosine_similarity": "similarity",
         "cross_entropy": "classification",
+        "ctc_loss": "ctc",
         "dropout": "dropout",
         "dropout1d": "dropout",
         "dropout2d": "dropout",
