@@ -23,9 +23,10 @@ from tensorgrad.func.levels import Level, Payload, lifted_spec, rewrite, stack
 from tensorgrad.kernels.program import HostCall
 from tensorgrad.kernels.symbol import Symbol, recordable
 from tensorgrad.kernels.values import CannotRecord, Graph
+from tensorgrad.nn.modules.module import register_module_forward_pre_hook
 from tensorgrad.ops import fitting, random_primitives
 from tensorgrad.ops.pointwise import FLOAT32, Pointwise
-from tensorgrad.ops.primitive import piece_of
+from tensorgrad.ops.primitive import piece_of, wrap
 from tensorgrad.spec import spec_for
 from tensorgrad.tensor import Tensor
 
@@ -229,8 +230,30 @@ def written(graph, root, view, part):
 class Trace(Level):
     """One tracing at work."""
 
-    __slots__ = ("captured", "cleared", "delivered", "effects", "epilogues", "final", "final_grads", "final_values", "grads",
-                 "graph", "guards", "made", "memory", "numbers", "prologues", "results", "start", "touched")  # fmt: skip
+    __slots__ = (
+        "captured",
+        "cleared",
+        "delivered",
+        "effects",
+        "epilogues",
+        "final",
+        "final_grads",
+        "final_values",
+        "grads",
+        "graph",
+        "guards",
+        "made",
+        "memory",
+        "numbers",
+        "prologues",
+        "results",
+        "seen",
+        "start",
+        "steps",
+        "touched",
+        "undo",
+        "watch",
+    )  # fmt: skip
 
     def __init__(self):
         super().__init__("trace", Traced)
@@ -248,6 +271,9 @@ class Trace(Level):
         self.cleared = set()  # nodes whose gradient was set before it was read
         self.touched = set()  # nodes whose gradient was set or added to
         self.final, self.final_grads, self.final_values = {}, {}, {}
+        self.steps = {}  # (optimizer, group, parameter) -> the Numbers of the last step that was traced
+        self.undo = []  # functions that take back what was made outside, if the trace fails
+        self.seen = {}  # id of a module -> the module: whose mode the trace took for granted
         self.start = tick()  # older nodes belong to the graph outside
 
     # At work
@@ -257,10 +283,15 @@ class Trace(Level):
         self.depth = len(stack.levels)
         fitting.interceptors.append(self.intercept)
         modes.hold_special("trace")
+        self.watch = register_module_forward_pre_hook(self.called_module)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
         self.alive = False
+        self.watch.remove()
+        if kind is not None:
+            for take_back in reversed(self.undo):
+                take_back()
         stack.levels.remove(self)
         fitting.interceptors.remove(self.intercept)
         modes.release_special("trace")
@@ -276,6 +307,31 @@ class Trace(Level):
                 payload = self.final.get(id(now), now._array)
                 self.final_values[node] = payload.value if isinstance(payload, Traced) else None
             node.grad = was
+
+    def array_of(self, tensor):
+        """The true array of a tensor that was there before the trace."""
+        return self.twin(tensor)._array
+
+    def twin(self, tensor):
+        """A tensor from before the trace as it is outside; a traced one stays what it is."""
+        if type(tensor._array) is not ndarray:
+            for captured, array, spec in self.captured:
+                if captured is tensor:
+                    twin = wrap(array)
+                    twin._spec = spec
+                    return twin
+        return tensor
+
+    def step_group(self, optimizer, index, params, gradients):
+        from tensorgrad.compiler.stepping import step_group
+
+        step_group(self, optimizer, index, params, gradients)
+
+    def called_module(self, module, args):
+        """A module is called: whether it trains is taken for granted."""
+        if tracing() is self and id(module) not in self.seen:
+            self.seen[id(module)] = module
+            self.guards.append((mode_of(module), module.training))
 
     # Gradients of leaves
 
@@ -453,6 +509,17 @@ class Trace(Level):
                 payload.root, payload.steps = under if under.root is None else under.root, None
                 payload.seen = payload.root.version
         return payloads, several, False
+
+
+def mode_of(module):
+    """A function that says whether a module trains."""
+    ref = weakref.ref(module)
+
+    def training():
+        module = ref()
+        return module is not None and module.training
+
+    return training
 
 
 class Piece:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.autograd.graph import AccumulateGrad
-from tensorgrad.autograd.modes import enable_grad, no_grad
+from tensorgrad.autograd.modes import _special, enable_grad, mode, no_grad
 from tensorgrad.autograd.modes import state as modes_state
 from tensorgrad.optim.buckets import SMALL, Bucket, fits
 from tensorgrad.optim.optimizer import Optimizer
@@ -119,7 +119,10 @@ class Elementwise(Optimizer):
                     )
                 if group.get("fused"):
                     check_fused(params)
-                if group.get("differentiable"):
+                trace = tracing() if mode.special and "trace" in _special else None
+                if trace is not None:
+                    trace.step_group(self, index, params, gradients)
+                elif group.get("differentiable"):
                     if modes_state.recording:
                         self.step_recorded(group, params, gradients)
                     else:
@@ -262,6 +265,13 @@ def numbers_of(group):
         changed = changed or dict(group)
         changed["betas"] = tuple(map(float, betas))
     return changed or group
+
+
+def tracing():
+    """The trace of `compile` at work in this thread, or None."""
+    from tensorgrad.compiler.trace import tracing
+
+    return tracing()
 
 
 def check_fused(params):

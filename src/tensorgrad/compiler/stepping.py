@@ -1,0 +1,181 @@
+"""An optimizer's step inside a trace: the update becomes part of the program, its numbers are computed anew at each run.
+
+Learning rates, decays and the corrections that depend on the count of steps are Python numbers. In the program they stand
+as inputs without a shape, and before each run the optimizer's own `options` says what they are now. So a schedule changes
+no program. Numbers that an update may decide by (0, 1, True, None) stay what they were; when one changes, the function is
+traced again.
+"""
+
+from tensorgrad.autograd.modes import no_grad
+from tensorgrad.optim import elementwise
+from tensorgrad.tensor import wrap
+
+
+def step_group(trace, optimizer, index, params, gradients):
+    """Trace the update of the parameters of one group that have a gradient."""
+    group = optimizer.param_groups[index]
+    if group.get("differentiable"):
+        from tensorgrad.compiler.trace import CannotTrace, user_line
+
+        raise CannotTrace(f"compile: an optimizer with differentiable=True\n  {user_line()}")
+    for p in params:
+        if p._node is not None:
+            trace.note(p._node)
+    ages = {}
+    for p, gradient in zip(params, gradients, strict=True):
+        own, fresh = state_of(trace, optimizer, p, gradient, group)
+        age = tuple(trace.array_of(own[name]).item() for name in optimizer.scalars)
+        ages.setdefault((age, fresh), []).append((p, gradient, own))
+    for (_, fresh), members in ages.items():
+        numbers = Numbers(trace, optimizer, index, [m[0] for m in members], fresh)
+        trace.guards.append((numbers.look, numbers.look(fresh)))
+        numbers.expect_old()
+        trace.prologues.append(numbers.write)
+        with no_grad():
+            options = numbers.options_in(trace)
+            for p, gradient, own in members:
+                for name, cell in numbers.counters.items():
+                    own[name].copy_(cell)
+                update(optimizer, p, gradient, [own[name] for name in numbers.buffers], options)
+        numbers.counters = None  # tensors of the trace must not outlive it
+
+
+def update(optimizer, p, gradient, buffers, options):
+    """The optimizer's rule for one parameter; half precision is computed in float32 and rounded once."""
+    do = elementwise.on_tensors
+    if p._spec.dtype.itemsize == 2:
+        wide, states = p.float(), [b.float() for b in buffers]
+        optimizer.update(do, wide, gradient.float(), states, options)
+        for narrow, exact in zip((p, *buffers), (wide, *states), strict=True):
+            narrow.copy_(exact)
+    else:
+        optimizer.update(do, p, gradient, buffers, options)
+
+
+def state_of(trace, optimizer, p, gradient, group):
+    """(state of a parameter, whether it is new). New state is made outside of the trace; a failed trace takes it back."""
+    names = optimizer.buffers(group)
+    if not names and not optimizer.scalars:
+        return {}, False
+    own = optimizer.state.get(p)
+    before = None if own is None else dict(own)
+    twin, real = trace.twin(p), trace.twin(gradient)
+    own = optimizer.state[p]
+    missing = [name for name in names if own.get(name) is None]
+    fresh = not own or len(missing) == len(names) > 0
+    for name in optimizer.scalars:
+        if own.get(name) is None:
+            first = optimizer.first_scalar(name, group)
+            own[name] = wrap(elementwise.np.array(first, optimizer.scalar_dtype(group)))
+    for name in missing:
+        own[name] = optimizer.new_buffer(name, twin, real, group)
+    if missing or before is None:
+
+        def take_back():
+            if before is None:
+                optimizer.state.pop(p, None)
+            else:
+                own.clear()
+                own.update(before)
+
+        trace.undo.append(take_back)
+    return own, fresh
+
+
+class Numbers:
+    """The numbers of one step for parameters of one group and age, and what the program takes for granted of them."""
+
+    def __init__(self, trace, optimizer, index, params, fresh):
+        self.optimizer, self.index, self.params = optimizer, index, params
+        group = optimizer.param_groups[index]
+        self.group_ids = list(map(id, group["params"]))
+        self.buffers = optimizer.buffers(group)
+        names = (*self.buffers, *optimizer.scalars)
+        self.states = [optimizer.state[p] for p in params] if names else []
+        self.tensors = [[own[name] for name in names] for own in self.states]
+        self.names, self.cells, self.counters = names, [], {}
+        self.before = trace.steps.get((id(optimizer), index, id(params[0])))  # an earlier step in the same program
+        trace.steps[id(optimizer), index, id(params[0])] = self
+        self.arrays = trace
+
+    def expect_old(self):
+        """From the next look on, the state is found, not made."""
+        self.arrays = None
+
+    def look(self, fresh=False):
+        """Compute the numbers of the next step; returns what of them decides over the program."""
+        optimizer, trace = self.optimizer, self.arrays
+        if self.index >= len(optimizer.param_groups):
+            return None
+        group = optimizer.param_groups[self.index]
+        if len(group["params"]) != len(self.group_ids) or list(map(id, group["params"])) != self.group_ids:
+            return None
+        if self.buffers != optimizer.buffers(group):
+            return None
+        now = {}
+        if self.before is not None:
+            now.update(self.before.now)
+        else:
+            state, names = optimizer.state, self.names
+            for p, own, tensors in zip(self.params, self.states, self.tensors):
+                if state.get(p) is not own:
+                    return None
+                for name, tensor in zip(names, tensors):
+                    if own.get(name) is not tensor:
+                        return None
+            first = len(self.buffers)
+            for n, name in enumerate(optimizer.scalars, first):
+                values = [(t[n]._array if trace is None else trace.array_of(t[n])).item() for t in self.tensors]
+                if values.count(values[0]) != len(values):
+                    return None
+                now[name] = values[0]
+        if "step" in now:
+            now["step"] += 1
+        with quiet():
+            self.values = optimizer.options(elementwise.numbers_of(group), now, fresh)
+        self.now = now
+        return tuple([None if changing(v) else v for v in self.values])
+
+    def options_in(self, trace):
+        """The options with the numbers that may change as tensors of the program."""
+        options = []
+        for place, value in enumerate(self.values):
+            if changing(value):
+                tensor, cell = trace.scalar(value)
+                self.cells.append((cell, place))
+                options.append(tensor)
+            else:
+                options.append(value)
+        for name, value in self.now.items():
+            tensor, cell = trace.scalar(value)
+            self.cells.append((cell, name))
+            self.counters[name] = tensor
+        return tuple(options)
+
+    def write(self):
+        """Put the numbers where the program reads them."""
+        values, now = self.values, self.now
+        for cell, where in self.cells:
+            cell[...] = now[where] if type(where) is str else values[where]
+
+
+def changing(value):
+    """Whether an option is a number that updates only compute with."""
+    return type(value) is float and value not in (0.0, 1.0, -1.0)
+
+
+class quiet:
+    """Reading tensors is no part of the trace meanwhile: what is read is read again at each run."""
+
+    def __enter__(self):
+        from tensorgrad.func.levels import stack
+
+        self.levels, stack.levels = stack.levels, []
+
+    def __exit__(self, *_):
+        from tensorgrad.func.levels import stack
+
+        stack.levels = self.levels
+
+
+__all__ = ["step_group"]
