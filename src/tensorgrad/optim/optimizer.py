@@ -172,11 +172,11 @@ class Optimizer:
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self):
-        lines = [type(self).__name__ + " ("]
+        groups = []
         for number, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {number}")
-            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
-        return "\n".join((*lines, ")"))
+            options = [f"    {key}: {group[key]}\n" for key in sorted(group) if key != "params"]
+            groups.append("".join((f"Parameter Group {number}\n", *options)))
+        return f"{type(self).__name__} (\n" + "\n".join(groups) + ")"
 
     # Hooks
 
