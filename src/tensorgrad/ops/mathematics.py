@@ -20,7 +20,7 @@ from tensorgrad.ops.primitive import PRIMITIVES, Primitive, recording, wrap
 from tensorgrad.ops.results import return_type
 
 PUBLIC = {
-    "": """addcdiv addcmul angle arctan2=atan2 atan2 clamp_max clamp_min complex conj_physical copysign deg2rad fill
+    "": """addcdiv addcmul angle arctan2=atan2 atan2 clamp_max clamp_min complex copysign deg2rad fill
         float_power fmax fmin frac frexp gcd heaviside hypot isneginf isposinf isreal lcm ldexp lerp logaddexp logaddexp2
         nan_to_num nextafter polar rad2deg sgn signbit""",
 }
@@ -95,20 +95,6 @@ deg2rad = unary("deg2rad", lambda x: x * (math.pi / 180), slope=lambda: math.pi 
 rad2deg = unary("rad2deg", lambda x: x * (180 / math.pi), slope=lambda: 180 / math.pi, complex=False,
     node="Rad2DegBackward0", doc="Radians as degrees."
     + _example("rad2deg(torch.tensor([3.14159265]))", "tensor([180.])"))  # fmt: skip
-_conj_physical = unary("conj_physical", np.conjugate, slope=lambda x: xp.zeros_like(x) + 1, promote="same",
-    pullback=lambda g: xp.conj(g), pushforward=lambda t: xp.conj(t))  # fmt: skip
-
-
-def conj_physical(input, *, out=None):
-    """The conjugate of each element; a real tensor is its own.
-
-    >>> torch.conj_physical(torch.tensor([1 + 2j]))
-    tensor([1.-2.j])
-    """
-    plain = out is None and not check_tensor("conj_physical", input)._spec.dtype.is_complex
-    return input if plain else _conj_physical(input, out=out)
-
-
 # Choices
 
 fmax = binary("fmax", np.fmax, numbers="none", check=_no_complex_in("fmax"),
@@ -531,7 +517,7 @@ class Methods:
         inplace(atan2), inplace(atan2), inplace(copysign), inplace(deg2rad), inplace(rad2deg))  # fmt: skip
     frac_, gcd_, lcm_, hypot_, ldexp_, nextafter_, sgn_ = (
         inplace(frac), inplace(gcd), inplace(lcm), inplace(hypot), inplace(ldexp), inplace(nextafter), inplace(sgn))  # fmt: skip
-    heaviside_, conj_physical_ = inplace(_heaviside), inplace(_conj_physical)
+    heaviside_ = inplace(_heaviside)
 
     def addcdiv_(self, tensor1, tensor2, *, value=1):
         """The in-place form of `addcdiv`."""

@@ -55,12 +55,22 @@ def direction(x):
 tensors["direction"] = lambda x: x.sgn() if x._spec.dtype.is_complex else x.sign()
 
 
+@number
+def along(g, x, length):
+    """g in the direction of x, 0 where x has no length."""
+    scale = np.divide(g, length, where=length != 0, out=np.zeros(g.shape, np.result_type(g, length)))
+    return x * scale
+
+
+tensors["along"] = lambda g, x, length: g * (x / length).masked_fill(length == 0, 0)
+
+
 def _norm_back(g, x, out, p, dims):
     """g times the direction of x, each weighed by its part in the norm; 0 where the norm is 0."""
     shape = _kept(x.shape, dims)
     g, out = xp.reshape(g, shape), xp.reshape(out, shape)
     if p == 2:
-        return x * xp.where(out == 0, xp.zeros_like(g), g / out)
+        return xp.along(g, x, out)
     if p == 1:
         return g * xp.direction(x)
     if p == 0:
@@ -80,10 +90,18 @@ def _norm_back(g, x, out, p, dims):
     return weight * xp.where(out == 0, xp.zeros_like(scale), scale)
 
 
+def _norm_forward(t, x, out, p, dims, keepdim):
+    """How the norm moves: the part of t along its gradient."""
+    slope = _norm_back(out.new_ones(out.shape), x, out, p, dims)
+    moved = (slope.conj() * t).real if x._spec.dtype.is_complex else slope * t
+    return moved.sum(dims, keepdim) if dims else moved
+
+
 tensors["sum_dims"] = lambda x, dims, keepdims: x.sum(dims, keepdims) if dims else x
 _norm = Primitive(
     "linalg_vector_norm", _norm_kernel, fit=True, fresh=True, batch="dims",
     rules={"x": lambda g, x, out, p, dims: _norm_back(g, x, out, p, dims)},
+    pushforward=lambda t, x, out, p, dims, keepdim: _norm_forward(t, x, out, p, dims, keepdim),
 )  # fmt: skip
 
 

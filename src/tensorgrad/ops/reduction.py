@@ -1,10 +1,9 @@
-"""Reductions: many numbers become few. Sums, means, products, extremes, truth, and the p-norm.
+"""Reductions: many numbers become few. Sums, means, products, extremes, and truth.
 
 Deviations and quantiles are in statistics.py, running sums in cumulative.py, softmax in softmax.py.
 """
 
 import builtins
-import math
 
 import numpy as np
 
@@ -371,65 +370,6 @@ all.__doc__ = """Whether all elements are non-zero.
     """
 
 
-def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """The p-norm of all elements, or along dimensions.
-
-    >>> torch.norm(torch.tensor([3., 4.]))
-    tensor(5.)
-    """
-    check_tensor("norm", input)
-    if dtype is not None:
-        input = input.to(dtype)
-    dims = reduced_dims(input, dim, "norm")
-    if input._spec.dtype.category < FLOAT:
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got " + input._spec.dtype.title
-        )
-    if p in ("fro", None):
-        p = 2
-    if p == "nuc":
-        raise NotImplementedError("norm: p='nuc' is not supported here; use linalg.matrix_norm")
-    result = _vector_norm(input, float(p), dims, keepdim)
-    return result if out is None else fitting.store(out, result)
-
-
-def _norm_kernel(x, p, dims, keepdim):
-    size = np.abs(x)
-    if p == math.inf:
-        return np.maximum.reduce(size, axis=dims, keepdims=keepdim)
-    if p == -math.inf:
-        return np.minimum.reduce(size, axis=dims, keepdims=keepdim)
-    if p == 0:
-        return np.add.reduce(size != 0, axis=dims, keepdims=keepdim).astype(size.dtype)
-    if p == 1:
-        return np.add.reduce(size, axis=dims, keepdims=keepdim)
-    if p == 2:
-        return np.sqrt(np.add.reduce(size * size, axis=dims, keepdims=keepdim))
-    return np.add.reduce(size**p, axis=dims, keepdims=keepdim) ** (1 / p)
-
-
-def _norm_back(g, x, out, p, dims):
-    shape = kept(x.shape, dims)
-    g, out = g.reshape(shape), out.reshape(shape)
-    direction = x.sgn() if x.is_complex() else x.sign()
-    if p == 0:
-        return x * 0
-    if p == 1:
-        return g * direction
-    if p in (math.inf, -math.inf):
-        chosen = x.abs() == out
-        return g * direction * chosen / chosen.to(g.dtype).sum(dims, keepdim=True)
-    if p == 2:
-        return g * (x / out).masked_fill(out == 0, 0)
-    scale = (x.abs() / out) ** (p - 1)
-    return (g * direction * scale).masked_fill((out == 0) | ((x == 0) if p < 1 else (out == 0)), 0)
-
-
-_vector_norm = Primitive(
-    "vector_norm", _norm_kernel, on_tensors=True, fresh=True, batch="dims", node="LinalgVectorNormBackward0",
-    rules={"x": lambda g, x, out, p, dims: _norm_back(g, x, out, p, dims)},
-)  # fmt: skip
-
 sum, mean, prod, max, min, amax, amin, argmax, argmin, any, all = map(
     fitting.with_axis, (sum, mean, prod, max, min, amax, amin, argmax, argmin, any, all)
 )
@@ -442,4 +382,3 @@ class ReductionMixin:
 
     sum, mean, prod = sum, mean, prod
     max, min, amax, amin, argmax, argmin, any, all = max, min, amax, amin, argmax, argmin, any, all
-    norm = norm

@@ -68,7 +68,7 @@ logsumexp = fitting.with_axis(logsumexp)
 @computes_halves_in_single
 def _softmax_kernel(x, dim):
     if not x.ndim or not x.size:
-        return np.ones_like(x) if not x.ndim else x.copy()
+        return np.exp(x - x) if not x.ndim else x.copy()
     y = x - np.maximum.reduce(x, axis=dim, keepdims=True)
     np.exp(y, y)
     y /= np.add.reduce(y, axis=dim, keepdims=True)
@@ -78,7 +78,7 @@ def _softmax_kernel(x, dim):
 @computes_halves_in_single
 def _log_softmax_kernel(x, dim):
     if not x.ndim or not x.size:
-        return np.zeros_like(x)
+        return x - x
     y = x - np.maximum.reduce(x, axis=dim, keepdims=True)
     y -= np.log(np.add.reduce(np.exp(y), axis=dim, keepdims=True))
     return y
@@ -121,7 +121,7 @@ _softmax = Primitive(
 _log_softmax = Primitive(
     "log_softmax", lambda x, dim: _log_softmax_kernel(x, dim), fresh=True, batch="dims", shown={"dim": "dim"},
     rules={"x": lambda g, y, dim: xp.log_softmax_back(g, y, dim)},
-    pushforward=lambda t, y, dim: t - ((t * y.exp()).sum(dim, keepdim=True) if y.shape else t),
+    pushforward=lambda t, y, dim: t - ((t * y.exp()).sum(dim, keepdim=True) if y.shape else t * y.exp()),
 )  # fmt: skip
 
 
