@@ -24,11 +24,11 @@ class Task:
 
     __slots__ = ("anomaly", "captured", "captures", "inputs_only", "keep", "needed", "roots", "tensors")
 
-    def __init__(self, roots, keep, tensors, captures):
+    def __init__(self, roots, keep, tensors, captures, closed=False):
         self.roots, self.keep, self.tensors = roots, keep, tensors
         self.captures = captures  # node -> position of the result, or None to accumulate in every leaf
         self.captured, self.anomaly = {}, "anomaly" in modes._special
-        self.needed = None if captures is None else nodes_towards(captures, roots)
+        self.needed = None if captures is None or closed else nodes_towards(captures, roots)
 
 
 def walk(task):
@@ -256,9 +256,12 @@ def reachable(roots):
     return found
 
 
-def run(roots, *, keep=False, tensors=False, record=False, captures=None):
-    """Walk the graph from `roots`, pairs of a Node and its gradient; returns the captured gradients by node."""
-    task = Task(roots, keep, tensors, captures)
+def run(roots, *, keep=False, tensors=False, record=False, captures=None, closed=False):
+    """Walk the graph from `roots`, pairs of a Node and its gradient; returns the captured gradients by node.
+
+    closed: whether all of the graph leads to captured nodes that keep their gradient themselves (roots of transforms).
+    """
+    task = Task(roots, keep, tensors, captures, closed)
     previous, state.task = state.task, task
     recording = state.recording
     modes.set_recording(record)

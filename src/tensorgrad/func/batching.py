@@ -74,17 +74,19 @@ class Batched(Payload):
         owner = self.owner
         if not owner.alive:
             raise RuntimeError(ESCAPED)
-        values, batched, recorded = [], [], False
+        values, batched, edges, recorded = [], [], [], owner.grads and primitive.view
         for tensor in inputs:
             payload = tensor._array if isinstance(tensor, Tensor) else None
             if type(payload) is Batched and payload.owner is owner:
                 values.append(payload.inner)
                 batched.append(payload.batched)
+                edges.append(tensor._node)
                 if tensor._node is not None:
                     recorded = True
             else:
                 values.append(tensor)
                 batched.append(False)
+                edges.append(None)
         if inplace:
             return self.write(primitive, inputs, values, batched, params)
         mapped = True in batched
@@ -94,12 +96,12 @@ class Batched(Payload):
             result = primitive.apply(tuple(values), params)
         if type(result) is Tensor:
             result = rows(result, owner, mapped)
-            if recorded or (owner.grads and primitive.view):
-                record(owner, primitive, inputs, params, (result,), False)
+            if recorded:
+                record(owner, primitive, inputs, params, (result,), False, edges)
             return result
         results = tuple(rows(r, owner, mapped) for r in result)
-        if recorded or (owner.grads and primitive.view):
-            record(owner, primitive, inputs, params, results, True)
+        if recorded:
+            record(owner, primitive, inputs, params, results, True, edges)
         return results
 
     def write(self, primitive, inputs, values, batched, params):
@@ -277,7 +279,7 @@ def pointwise_rule(primitive):
     """Line up the operands; where all are plain arrays of one dtype, the kernel is called right here."""
     kernel, plain, apply = (
         primitive.kernel,
-        primitive.promote != "bool" and type(primitive) is Pointwise,
+        primitive.promote != "bool" and primitive.floating and type(primitive) is Pointwise,
         primitive.apply,
     )
 
@@ -306,6 +308,13 @@ def pointwise_rule(primitive):
                         pass  # shapes that do not broadcast: told below
             return how((a, b), params)
         if len(values) == 1:
+            (a,) = values
+            spec = a._spec
+            if (
+                plain and type(a._array) is ndarray and spec.dtype.itemsize > 2 and spec.dtype.is_floating_point
+                and how == apply and not mode.special and (a._node is None or (mode.quiet and not state.recording))
+            ):  # fmt: skip
+                return wrap(kernel(a._array, *params))
             return how(values, params)
         ranks = [len(v._spec.shape) - b if isinstance(v, Tensor) else 0 for v, b in zip(values, batched, strict=True)]
         rank = max(ranks)

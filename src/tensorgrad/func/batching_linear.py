@@ -45,6 +45,9 @@ def dot(apply, values, batched, params, size):
     return PRIMITIVES["mv"].apply((a, b) if batched[0] else (b, a), ())
 
 
+rule("outer")(leading_of(1, 1))
+
+
 @rule("linear", "linear_half")
 def linear(apply, values, batched, params, size):
     x, w, b = values

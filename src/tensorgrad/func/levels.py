@@ -192,9 +192,10 @@ def tape_is_on(owner, primitive):
     return owner.recording and (not mode.quiet or state.recording) and bool(primitive.plans)
 
 
-def record(owner, primitive, inputs, params, results, several):
-    """Record an operation on the tape of a level and mark views as views."""
-    edges = nodes_of(inputs, owner)
+def record(owner, primitive, inputs, params, results, several, edges=None):
+    """Record an operation on the tape of a level and mark views as views. edges: `nodes_of` the inputs, where known."""
+    if edges is None:
+        edges = nodes_of(inputs, owner)
     if owner.grads and primitive.view:
         spec = inputs[0]._spec
         if several:
@@ -254,6 +255,7 @@ class Root(Node):
         self.level = level
 
     def backward(self, g, saved):
+        state.task.captured[self] = g
         return (g,)
 
     backward_tensors = backward

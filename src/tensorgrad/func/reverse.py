@@ -29,10 +29,11 @@ def name_of(function):
 # The walk back
 
 
-def pull(outputs, roots, cotangents, create=None):
+def pull(outputs, roots, cotangents, create=None, closed=False):
     """The gradients of `outputs` with respect to `roots`, given those that arrive: a list with None for what has none.
 
-    create: whether they are recorded themselves; by default if something outside depends on them.
+    create: whether they are recorded themselves; by default if something outside depends on them. closed: whether the
+    graph is known to begin nowhere but at the roots, so that all of it has to be walked.
     """
     if not roots:
         return []
@@ -42,17 +43,19 @@ def pull(outputs, roots, cotangents, create=None):
         return [None] * len(roots)
     if create is None:
         create = state.recording and (
-            any(in_graph(c) for _, c in pairs) or reaches_outside([o._node for o, _ in pairs], roots[0]._node.level)
+            any(in_graph(c) for _, c in pairs) or outlook([o._node for o, _ in pairs], roots[0]._node.level)[0]
         )
     tensors = create or owner is not None or any(isinstance(c._array, Payload) for _, c in pairs)
     captures = {root._node: None for root in roots}
     starts = [(o._node, c if tensors else c._array) for o, c in pairs]
     if owner is None:
-        captured = engine.run(starts, keep=True, tensors=tensors, record=create, captures=captures)
+        captured = engine.run(starts, keep=True, tensors=tensors, record=create, captures=captures, closed=closed)
     else:  # only this level's tape is at rest: what is outside goes on recording
         recording, owner.recording = owner.recording, create and owner.recording
         try:
-            captured = engine.run(starts, keep=True, tensors=True, record=state.recording, captures=captures)
+            captured = engine.run(
+                starts, keep=True, tensors=True, record=state.recording, captures=captures, closed=closed
+            )
         finally:
             owner.recording = recording
     results = []
@@ -71,18 +74,26 @@ def owner_of(tensor):
     return array.owner if isinstance(array, Payload) else None
 
 
-def reaches_outside(nodes, level):
-    """Whether a graph leads to a leaf, or to where another transform that is still at work takes a gradient."""
-    seen, pending = set(), list(nodes)
-    while pending:
-        node = pending.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if type(node) is AccumulateGrad or (type(node) is Root and node.level is not level and node.level.alive):
-            return True
-        pending.extend(edge for edge in node.edges if edge is not None)
-    return False
+def outlook(nodes, level):
+    """(whether a graph leads to a leaf, or to where another transform that is still at work takes a gradient;
+    whether it begins nowhere but at roots of this level that nothing lies behind)."""
+    seen, pending, closed = set(nodes), list(nodes), True
+    for node in pending:
+        kind = type(node)
+        if kind is Root:
+            if node.level is not level:
+                closed = False
+                if node.level.alive:
+                    return True, False
+            elif node.edges[0] is not None:
+                closed = False
+        elif kind is AccumulateGrad:
+            return True, False
+        for edge in node.edges:
+            if edge is not None and edge not in seen:
+                seen.add(edge)
+                pending.append(edge)
+    return False, closed
 
 
 def rooted_together(tensors, others=()):
@@ -93,7 +104,7 @@ def rooted_together(tensors, others=()):
         if isinstance(array, Payload) and (owner is None or array.level > owner.number):
             owner = array.owner
     level = Level("grad")
-    level.alive = False  # nobody else is inside: see reaches_outside
+    level.alive = False  # nobody else is inside: see outlook
     return [rooted(tensor, owner, level) for tensor in tensors]
 
 
@@ -110,7 +121,7 @@ def roots_of(tensors, level):
 
 def settle(tensor, level, recording):
     """A value computed from roots, as it looks outside: part of the graph only if something outside asks for that."""
-    if tensor._node is not None and not (recording and reaches_outside([tensor._node], level)):
+    if tensor._node is not None and not (recording and outlook([tensor._node], level)[0]):
         tensor = dropped(tensor)
     return unlifted(tensor)
 
@@ -204,12 +215,15 @@ def grad_and_value(func, argnums=0, has_aux=False):
                     f"{len(output._spec.shape)} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
             cotangent = one_for(output)
-            with modes.set_grad_enabled(recording):
-                gradients = pull([output], roots, [cotangent])
-        finish = functools.partial(settle, level=level, recording=recording)
+            outside, closed = (False, False) if output._node is None else outlook([output._node], level)
+            outside = outside and recording
+            modes.set_recording(recording)  # until the end of enable_grad
+            gradients = pull([output], roots, [cotangent], outside, closed)
         gradients = [zeros_at(r) if g is None else unlifted(g) for g, r in zip(gradients, roots, strict=True)]
-        gradient, value = tree_unflatten(gradients, spec), finish(output)
-        return (gradient, (value, settled_aux(aux, finish))) if has_aux else (gradient, value)
+        gradient, value = tree_unflatten(gradients, spec), unlifted(output if outside else dropped(output))
+        if not has_aux:
+            return gradient, value
+        return gradient, (value, settled_aux(aux, functools.partial(settle, level=level, recording=recording)))
 
     return wrapper
 

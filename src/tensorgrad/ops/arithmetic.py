@@ -73,7 +73,7 @@ def _power(a, b):
 
 def _power_slope(a, b):
     if is_number(b):
-        return 0.0 * a if b == 0 else b * a ** (b - 1)
+        return 0.0 * a if b == 0 else a + a if b == 2 else b * a ** (b - 1)
     if isinstance(b, np.ndarray) and b.ndim == 0:
         exponent = b.item()
         if exponent == 2:

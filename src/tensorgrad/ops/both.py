@@ -82,6 +82,13 @@ def sigmoid(x):
 
 
 @number
+def tanh_slope(y):
+    """1 - y * y, the slope of tanh where it is y."""
+    square = np.multiply(y, y, out=np.empty_like(y))
+    return np.subtract(1, square, out=square)
+
+
+@number
 def choose(condition, a, b, like):
     """`a` where the condition holds, else `b`, either of them a number or as large as `like`, in the dtype of `like`."""
     kind = like.dtype.type

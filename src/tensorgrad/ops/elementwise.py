@@ -41,7 +41,8 @@ sinh = unary("sinh", np.sinh, slope=lambda x: xp.cosh(x), doc="The hyperbolic si
     + _example("sinh(torch.tensor([0., 1.]))", "tensor([0.0000, 1.1752])"))  # fmt: skip
 cosh = unary("cosh", np.cosh, slope=lambda x: xp.sinh(x), doc="The hyperbolic cosine."
     + _example("cosh(torch.tensor([0., 1.]))", "tensor([1.0000, 1.5431])"))  # fmt: skip
-tanh = unary("tanh", np.tanh, slope=lambda y: 1 - y * y, doc="The hyperbolic tangent."
+unary("tanh_slope", arrays["tanh_slope"], slope=lambda x: -2 * x)
+tanh = unary("tanh", np.tanh, slope=lambda y: xp.tanh_slope(y), doc="The hyperbolic tangent."
     + _example("tanh(torch.tensor([0., 1.]))", "tensor([0.0000, 0.7616])"))  # fmt: skip
 asinh = arcsinh = unary("asinh", np.arcsinh, slope=lambda x: 1 / xp.sqrt(x * x + 1), doc="The inverse hyperbolic sine."
     + _example("asinh(torch.tensor([0., 1.]))", "tensor([0.0000, 0.8814])"))  # fmt: skip

@@ -50,6 +50,28 @@ _vm = Primitive(  # a vector times a matrix, inside transforms; elsewhere it is 
     "vm", lambda a, b: product(a, b), arity=2, fit=True, fresh=True, multilinear=True,
     rules={"a": lambda g, b: xp.conj(b) @ g, "b": lambda g, a: xp.outer(xp.conj(a), g)},
 )  # fmt: skip
+
+
+def _each_times(matrix, vector):
+    """A matrix times a vector, or many times many."""
+    return matrix @ vector if len(vector.shape) == 1 else (matrix @ vector[..., None])[..., 0]
+
+
+def _turned(matrix):
+    return matrix.swapaxes(-1, -2)
+
+
+def _outer_kernel(a, b):
+    if type(a) is np.ndarray and a.ndim == 2 == b.ndim and a.dtype.kind == "f":  # its inner loop is the shorter one
+        return np.einsum("ri,rj->rij", a, b)
+    return np.multiply(a[..., None], b[..., None, :])
+
+
+_outer = Primitive(  # in derivatives; the public function is a product of views, as in PyTorch's graphs
+    "outer", _outer_kernel, arity=2, fit=True, fresh=True, multilinear=True,
+    rules={"a": lambda g, b: _each_times(g, xp.conj(b)), "b": lambda g, a: _each_times(_turned(g), xp.conj(a))},
+)  # fmt: skip
+tensors["outer"] = _outer
 _dot = Primitive(
     "dot", lambda a, b: product(a, b), arity=2, fresh=True, multilinear=True,
     rules={"a": lambda g, b: g * xp.conj(b), "b": lambda g, a: g * xp.conj(a)},
