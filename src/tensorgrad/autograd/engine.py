@@ -39,8 +39,13 @@ def walk(task):
     pending, heap = {}, []  # sequence number -> [node, gradient, whether the engine alone holds the gradient]
     for node, gradient in task.roots:
         deliver(pending, heap, node, gradient, tensors)
-    while heap:
-        node, g, fresh = pending.pop(-heappop(heap))
+    following = None  # the node to run next, where no pending one is newer: along a chain the heap rests
+    while following is not None or heap:
+        if following is None:
+            node, g, fresh = pending.pop(-heappop(heap))
+        else:
+            node, g, fresh = following, arrived, alone
+            following = arrived = None
         if node.extra is not None or rare or type(g) is list:
             g, fresh, go_on = before_node(task, node, g, fresh)
             if not go_on:
@@ -69,16 +74,24 @@ def walk(task):
             seq = edge.seq
             if needed is not None and seq not in needed:
                 continue
-            if seq not in pending:
+            if seq in pending:
+                entry = pending[seq]
+                if entry[2] and not tensors and type(entry[1]) is ndarray and entry[1].flags.writeable:
+                    add(entry[1], gradient, entry[1])
+                else:
+                    entry[1], entry[2] = entry[1] + gradient, True
+            elif following is None:
+                following, arrived, alone = edge, gradient, fresh
+            elif following is edge:
+                arrived, alone = arrived + gradient, True
+            else:
                 pending[seq] = [edge, gradient, fresh]
                 heappush(heap, -seq)
-                continue
-            entry = pending[seq]
-            if entry[2] and not tensors and type(entry[1]) is ndarray and entry[1].flags.writeable:
-                add(entry[1], gradient, entry[1])
-            else:
-                entry[1], entry[2] = entry[1] + gradient, True
         gradients = gradient = g = None
+        if following is not None and heap and following.seq < -heap[0]:
+            pending[following.seq] = [following, arrived, alone]
+            heappush(heap, -following.seq)
+            following = arrived = None
 
 
 def deliver(pending, heap, node, gradient, tensors):
