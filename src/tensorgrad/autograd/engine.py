@@ -39,7 +39,8 @@ def walk(task):
     pending, heap = {}, []  # sequence number -> [node, gradient, whether the engine alone holds the gradient]
     for node, gradient in task.roots:
         deliver(pending, heap, node, gradient, tensors)
-    following = None  # the node to run next, where no pending one is newer: along a chain the heap rests
+    # The node to run next, where no pending one is newer: along a chain the heap rests.
+    following = arrived = alone = None
     while following is not None or heap:
         if following is None:
             node, g, fresh = pending.pop(-heappop(heap))
