@@ -128,6 +128,8 @@ def fill(apply, values, batched, params, size):
     "normal_mean_std",
     "poisson",
     "binomial",
+    "_standard_gamma",
+    "_sample_dirichlet",
 )
 def from_parameters(apply, values, batched, params, size):
     """Draw for all rows, each from its own parameters."""
