@@ -3,6 +3,7 @@
 import contextlib
 
 from tensorgrad.interop import checkpoints
+from tensorgrad.interop.safe_pickle import public_name
 
 _trusted = {}  # "module.name" -> class, as the user said
 
@@ -32,18 +33,15 @@ def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_seriali
 def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
     """Read what `save` of this library or of PyTorch wrote: tensors, parameters, containers, numbers and text.
 
-    `mmap=True` maps the file: memory is read when it is used, and changes do not reach the file.
+    Nothing in the file is run, also with `weights_only=False`: other classes must be allowed with
+    `torch.serialization.add_safe_globals`. `mmap=True` maps the file: memory is read when it is used, and changes do
+    not reach the file.
 
     >>> import io; file = io.BytesIO()
     >>> torch.save([torch.eye(2), "text"], file); position = file.seek(0)
     >>> torch.load(file, map_location="cpu")[1]
     'text'
     """
-    if weights_only is False:
-        raise NotImplementedError(
-            "weights_only=False is not offered: it lets a file run any code. Leave it out; a class that you trust can be "
-            "allowed with torch.serialization.add_safe_globals([cls])."
-        )
     if pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if pickle_load_args and set(pickle_load_args) != {"encoding"}:
@@ -60,7 +58,10 @@ def add_safe_globals(safe_globals):
     >>> torch.serialization.clear_safe_globals()
     """
     for entry in safe_globals:
-        cls, name = entry if isinstance(entry, tuple) else (entry, f"{entry.__module__}.{entry.__qualname__}")
+        if isinstance(entry, tuple):
+            cls, name = entry
+        else:
+            cls, name = entry, public_name(entry.__module__, entry.__qualname__)
         _trusted[name] = cls
 
 

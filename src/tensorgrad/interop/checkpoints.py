@@ -1,16 +1,14 @@
-"""Files of tensors in PyTorch's zip format: `torch.save` and `torch.load` of either library read what the other wrote.
+"""Files of tensors in PyTorch's formats: `torch.save` and `torch.load` of either library read what the other wrote.
 
-Such a file is an uncompressed zip archive: `data.pkl` describes the objects, `data/0`, `data/1` ... are the storages, the
-memory that tensors share. `data.pkl` names PyTorch's functions; here they are names only, and nothing of PyTorch is used.
+Such a file is a zip archive: `data.pkl` describes the objects, `data/0`, `data/1` ... are the storages, the memory that
+tensors share. `data.pkl` names PyTorch's functions; here they are names only, and nothing of PyTorch is used. The format
+before PyTorch 1.6, pickles one behind the other and then the storages, is read too.
 """
 
-import contextlib
+import codecs
 import io
 import os
 import pickle
-import shutil
-import struct
-import zipfile
 import zlib
 from collections import OrderedDict
 from pathlib import Path
@@ -20,12 +18,13 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.interop import safe_pickle
+from tensorgrad.interop.archive import ALIGNMENT, DAMAGED, ArchiveReader, ArchiveWriter, read_array
+from tensorgrad.interop.atomic import replacing
 from tensorgrad.interop.safe_pickle import Known, UnpicklingError
 from tensorgrad.ops import fitting
 from tensorgrad.spec import Size
 from tensorgrad.tensor import Tensor, wrap
 
-ALIGNMENT = 64
 STORAGES = {
     "FloatStorage": dtypes.float32, "DoubleStorage": dtypes.float64, "HalfStorage": dtypes.float16,
     "BFloat16Storage": dtypes.bfloat16, "LongStorage": dtypes.int64, "IntStorage": dtypes.int32,
@@ -33,7 +32,6 @@ STORAGES = {
     "ComplexFloatStorage": dtypes.complex64, "ComplexDoubleStorage": dtypes.complex128,
 }  # fmt: skip
 STORAGE_OF = {d: name for name, d in STORAGES.items()}
-DAMAGED = "PytorchStreamReader failed reading zip archive: "
 ON_GPU = (
     "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are running on a "
     "CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
@@ -71,7 +69,10 @@ class Stored:
         self.pid = pid
 
 
-class Writer(pickle._Pickler):
+_Pickler: Any = pickle._Pickler  # the one in Python, which can write names that do not exist here
+
+
+class Writer(_Pickler):
     """Pickles objects with PyTorch's names, and collects the memory of tensors in `storages`."""
 
     def __init__(self, file):
@@ -85,6 +86,8 @@ class Writer(pickle._Pickler):
         if type(obj) is Name:
             self.write(pickle.GLOBAL + f"{obj.module}\n{obj.name}\n".encode())
             self.memoize(obj)
+        elif getattr(obj, "__module__", "").partition(".")[0] == "tensorgrad":
+            self.save_global(Name(*safe_pickle.public_name(obj.__module__, obj.__qualname__).rsplit(".", 1)))
         else:
             super().save_global(obj, name)
 
@@ -106,12 +109,19 @@ class Writer(pickle._Pickler):
             obj = NAMES[obj]
         elif obj is Tensor:
             obj = TENSOR
+        elif type(obj) is bytes and not obj:
+            obj = Rebuilt(codecs.encode, ("", "latin1"))  # PyTorch refuses what pickle would write
         return super().save(obj, save_persistent_id)
 
     def reduce_tensor(self, tensor):
         """The call that makes the tensor again."""
         if type(tensor._array) is not np.ndarray:
             raise RuntimeError("a tensor inside vmap, grad or another transform cannot be saved")
+        if any(name is not None for name in tensor._spec.names or ()):
+            raise RuntimeError(
+                "Named tensors don't support serialization. Please drop names via `tensor = tensor.rename(None)` before "
+                "serialization."
+            )
         stored, offset, strides = self.storage_of(tensor)
         d, hooks = tensor._spec.dtype, OrderedDict()
         is_parameter = type(tensor).__name__ == "Parameter"
@@ -127,8 +137,8 @@ class Writer(pickle._Pickler):
             if state:
                 return PARAMETER_WITH_STATE, (data, tensor.requires_grad, hooks, state)
             return PARAMETER, (data, tensor.requires_grad, hooks)
-        if state:
-            return WITH_STATE, (rebuild, TENSOR, arguments, state)
+        if state or type(tensor) is not Tensor:
+            return WITH_STATE, (rebuild, type(tensor), arguments, state)
         return rebuild, arguments
 
     def storage_of(self, tensor):
@@ -161,7 +171,7 @@ class Writer(pickle._Pickler):
 
 
 class Rebuilt:
-    """A tensor inside of a Parameter, as the call that makes it."""
+    """An object, as the call that makes it."""
 
     def __init__(self, function, arguments):
         self.function, self.arguments = function, arguments
@@ -171,77 +181,30 @@ class Rebuilt:
 
 
 def write_archive(obj, file, stem):
-    """Write the zip archive into an open file."""
+    """Write an object into an open file."""
     described = io.BytesIO()
     writer = Writer(described)
     writer.dump(obj)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-
-        def record(name, data):
-            info = zipfile.ZipInfo(f"{stem}/{name}")
-            try:
-                start = archive.fp.tell() + 30 + len(info.filename.encode()) + 4
-                padding = -start % ALIGNMENT
-                info.extra = struct.pack("<HH", 0x4246, padding) + b"Z" * padding  # so that it can be mapped
-            except (AttributeError, OSError):
-                pass
-            archive.writestr(info, data)
-
-        record("data.pkl", described.getvalue())
-        record(".format_version", b"1")
-        record(".storage_alignment", str(ALIGNMENT).encode())
-        record("byteorder", b"little")
+    with ArchiveWriter(file, stem) as archive:
+        archive.record("data.pkl", described.getvalue())
+        archive.record(".format_version", b"1")
+        archive.record(".storage_alignment", str(ALIGNMENT).encode())
+        archive.record("byteorder", b"little")
         for number, raw in enumerate(writer.storages):
-            record(f"data/{number}", memoryview(raw))
-        record("version", b"3\n")
-        record(".data/serialization_id", str(zlib.crc32(described.getvalue())).encode().rjust(40, b"0"))
-
-
-@contextlib.contextmanager
-def replacing(path):
-    """An open file that takes the place of `path` when it is complete. Killed before, the old file is whole."""
-    path = Path(os.path.realpath(path))
-    if path.exists() and not path.is_file():  # a pipe, a device
-        with open(path, "wb") as file:
-            yield file
-        return
-    for old in path.parent.glob(f".{glob_free(path.name)}.*.partial"):  # what a killed process left
-        pid = old.name.rsplit(".", 2)[1].partition("-")[0]
-        if not (pid.isdigit() and is_running(int(pid))):
-            old.unlink(missing_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.partial")
-    try:
-        with open(partial, "wb") as file:
-            yield file
-        if path.exists():
-            shutil.copymode(path, partial)
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-def glob_free(name):
-    return "".join(f"[{c}]" if c in "[]*?" else c for c in name)
-
-
-def is_running(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
+            archive.record(f"data/{number}", raw.data)
+        archive.record("version", b"3\n")
+        archive.record(".data/serialization_id", str(zlib.crc32(described.getvalue())).encode().rjust(40, b"0"))
 
 
 def save(obj, f):
     """Write an object into a path or an open file."""
     if hasattr(f, "write"):
         write_archive(obj, f, "archive")
-    else:
+    elif isinstance(f, (str, os.PathLike)):
         with replacing(f) as file:
             write_archive(obj, file, Path(f).stem or "archive")
+    else:
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
 
 
 # Reading
@@ -260,125 +223,139 @@ class Storage:
         return self.raw.nbytes // self.dtype.itemsize
 
 
-class Archive:
-    """The records of a zip archive, read where they lie."""
-
-    def __init__(self, file, mapped=None):
-        self.file, self.mapped = file, mapped
-        file.seek(0, 2)
-        self.length = file.tell()
-        try:
-            with zipfile.ZipFile(file) as archive:
-                self.records = {info.filename: info for info in archive.infolist()}
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError, struct.error, OSError, MemoryError,
-                EOFError, IndexError, RecursionError, UnicodeError) as error:  # fmt: skip
-            raise RuntimeError(f"{DAMAGED}failed finding central directory\n{error}") from None
-        described = [name for name in self.records if name.endswith("/data.pkl") and name.count("/") == 1]
-        if not described:
-            raise RuntimeError(f"{DAMAGED}it holds no data.pkl, so torch.save did not write it")
-        self.stem = described[0].partition("/")[0]
-
-    def has(self, name):
-        return f"{self.stem}/{name}" in self.records
-
-    def span(self, name):
-        """(first byte, length, checksum) of a record."""
-        info = self.records.get(f"{self.stem}/{name}")
-        if info is None:
-            raise RuntimeError(f"{DAMAGED}file not found: {self.stem}/{name}")
-        self.file.seek(info.header_offset)
-        header = self.file.read(30)
-        if len(header) < 30 or header[:4] != b"PK\x03\x04":
-            raise RuntimeError(f"{DAMAGED}record {name} is damaged")
-        start = info.header_offset + 30 + sum(struct.unpack("<HH", header[26:30]))
-        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
-            raise RuntimeError(f"{DAMAGED}record {name} is compressed")
-        if start + info.file_size > self.length:
-            raise RuntimeError(f"{DAMAGED}record {name} ends behind the end of the file: it was cut")
-        return start, info.file_size, info.CRC
-
-    def read(self, name):
-        """A record as a new array of bytes, checked."""
-        start, size, checksum = self.span(name)
-        raw = np.empty(size, np.uint8)
-        self.file.seek(start)
-        view, done = memoryview(raw), 0
-        while done < size:
-            if hasattr(self.file, "readinto"):
-                count = self.file.readinto(view[done:])
-            else:
-                piece = self.file.read(size - done)
-                count = len(piece)
-                view[done : done + count] = piece
-            if not count:
-                raise RuntimeError(f"{DAMAGED}record {name} ends too early")
-            done += count
-        if zlib.crc32(view) != checksum:
-            raise RuntimeError(f"{DAMAGED}record {name} is damaged: its checksum is wrong")
-        return raw
-
-    def read_or_map(self, name):
-        """The same, or a piece of the mapped file: read only when it is used, and so unchecked."""
-        if self.mapped is None:
-            return self.read(name)
-        start, size, _ = self.span(name)
-        return self.mapped[start : start + size]
-
-
 def load(f, map_location=None, mapped=False, trusted=()):
     """The object in a path or an open file."""
-    if hasattr(f, "read"):
-        if mapped:
-            raise ValueError("f must be a string filename in order to use mmap argument")
-        return read_archive(f, None, map_location, trusted)
-    with open(f, "rb") as file:
-        mapping = None
-        if mapped and os.fstat(file.fileno()).st_size:
-            mapping = np.memmap(file, np.uint8, "c")  # changes stay in memory
-        return read_archive(file, mapping, map_location, trusted)
-
-
-def read_archive(file, mapping, map_location, trusted):
-    start = file.tell()
-    head = file.read(4)
-    file.seek(start)
-    if not head:
-        raise EOFError("Ran out of input")
-    if head[:4] not in (b"PK\x03\x04", b"PK\x05\x06"):
-        if head[:1] == b"\x80":
-            raise NotImplementedError(
-                "this file is in the format that PyTorch wrote before version 1.6, which is not read here: load it with "
-                "PyTorch and save it again"
+    if isinstance(f, (str, os.PathLike)):
+        with open(f, "rb") as file:
+            mapping = None
+            if mapped and os.fstat(file.fileno()).st_size:
+                mapping = np.memmap(file, np.uint8, "c")  # changes stay in memory
+                file.seek(0)
+            return Reader(file, mapping, map_location, trusted).result()
+    for name in ("seek", "tell", "read"):
+        if not hasattr(f, name):
+            raise AttributeError(
+                f"'{type(f).__name__}' object has no attribute '{name}'. You can only torch.load from a file that is "
+                "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
             )
-        raise RuntimeError(f"{DAMAGED}failed finding central directory\nThe file does not begin like a zip archive.")
-    if start:
-        file = io.BytesIO(file.read())
-    archive = Archive(file, mapping)
-    swapped = archive.has("byteorder") and archive.read("byteorder").tobytes() == b"big"
-    storages = {}
+    if mapped:
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    return Reader(f, None, map_location, trusted).result()
 
-    def persistent_load(pid):
-        if type(pid) is not tuple or len(pid) != 5 or pid[0] != "storage" or type(pid[1]) is not Known:
-            raise UnpicklingError("Weights only load failed. persistent_load: unknown persistent id")
-        _, kind, key, location, count = pid
-        d = kind.cls if isinstance(kind.cls, dtypes.dtype) else None
-        if d is None or type(key) is not str or type(count) is not int or type(location) is not str:
-            raise UnpicklingError("Weights only load failed. persistent_load: unknown persistent id")
-        if key not in storages:
-            raw = archive.read_or_map(f"data/{key}")
-            if swapped and d.itemsize > 1:
-                unit = d.itemsize // 2 if d.is_complex else d.itemsize
-                raw = raw.reshape(-1, unit)[:, ::-1].reshape(-1).copy()
-            storage = Storage(raw, d)
-            placed(storage, location, map_location)
-            storages[key] = storage
-        storage = storages[key]
-        if count < 0 or count * d.itemsize > storage.raw.nbytes:
-            raise RuntimeError(f"{DAMAGED}storage {key} has {storage.raw.nbytes} bytes, not {count * d.itemsize}")
-        return storage
 
-    known = {**ALLOWED, **{name: Known(name, build=cls, cls=cls) for name, cls in trusted}}
-    return safe_pickle.loads(archive.read("data.pkl").tobytes(), known, persistent_load)
+MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001
+BEFORE_1_6 = (
+    "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please torch.save your "
+    "checkpoint with this option in order to use mmap."
+)
+
+
+class Reader:
+    """Reads a file in either format."""
+
+    def __init__(self, file, mapping, map_location, trusted):
+        self.file, self.mapping, self.map_location = file, mapping, map_location
+        self.known = {**ALLOWED, **{name: Known(name, build=cls, cls=cls) for name, cls in trusted}}
+        self.storages = {}
+
+    def result(self):
+        """The object, by the format that the first bytes tell of."""
+        start = self.file.tell()
+        head = self.file.read(4)
+        self.file.seek(start)
+        if not head:
+            raise EOFError("Ran out of input")
+        if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+            return self.from_archive(io.BytesIO(self.file.read()) if start else self.file)
+        if head[:1] == b"\x80":
+            return self.from_pickles()
+        raise UnpicklingError(
+            "Weights only load failed. The file begins neither like a zip archive nor like a pickle: torch.save did not "
+            f"write it. Its first bytes are {head!r}."
+        )
+
+    def from_archive(self, file):
+        archive = ArchiveReader(file, self.mapping)
+        swapped = archive.has("byteorder") and archive.read("byteorder").tobytes() == b"big"
+
+        def storage_of(pid):
+            d, key, location, count = stored(pid, 5)
+            if key not in self.storages:
+                raw = archive.read_or_map(f"data/{key}")
+                if raw.ctypes.data % 16:  # a file that is mapped and was not aligned
+                    raw = raw.copy()
+                if swapped and d.itemsize > 1:
+                    unit = d.itemsize // 2 if d.is_complex else d.itemsize
+                    raw = raw[: len(raw) // unit * unit].reshape(-1, unit)[:, ::-1].reshape(-1).copy()
+                self.add_storage(key, raw, d, location)
+            return self.checked(key, d, count)
+
+        return safe_pickle.loads(archive.read("data.pkl").tobytes(), self.known, storage_of)
+
+    def from_pickles(self):
+        """The format before PyTorch 1.6: pickles, then for each storage its length and its bytes."""
+        if self.mapping is not None:
+            raise RuntimeError(BEFORE_1_6)
+        data = self.file.read()
+        magic, place = safe_pickle.load_first(data, self.known)
+        if type(magic) is not int or magic != MAGIC:
+            raise UnpicklingError("Weights only load failed. Invalid magic number; corrupt file?")
+        protocol, place = safe_pickle.load_first(data, self.known, place=place)
+        if protocol != PROTOCOL:
+            raise UnpicklingError(f"Weights only load failed. Invalid protocol version: {protocol}")
+        system, place = safe_pickle.load_first(data, self.known, place=place)
+        if type(system) is not dict or system.get("little_endian") is not True:
+            raise NotImplementedError(
+                "this file was written on a machine of other byte order: load and save it with PyTorch"
+            )
+
+        def storage_of(pid):
+            d, key, location, count = stored(pid, 6)
+            if pid[5] is not None:
+                raise NotImplementedError(
+                    "this file is of PyTorch 0.1, with views of storages: save it again with PyTorch"
+                )
+            if key not in self.storages:
+                if not 0 <= count * d.itemsize <= len(data):
+                    raise safe_pickle.broken(f"storage {key} is larger than the file")
+                self.add_storage(key, np.zeros(count * d.itemsize, np.uint8), d, location)
+            return self.checked(key, d, count)
+
+        result, place = safe_pickle.load_first(data, self.known, storage_of, place)
+        keys, place = safe_pickle.load_first(data, self.known, place=place)
+        if type(keys) is not list or not all(type(key) is str for key in keys) or {*keys} != {*self.storages}:
+            raise safe_pickle.broken("it lists other storages than its tensors use")
+        rest = io.BytesIO(data[place:])
+        for key in keys:
+            raw, storage = read_array(rest, 8), self.storages[key]
+            if len(raw) < 8 or int(raw.view("<i8")[0]) * storage.dtype.itemsize != len(storage.raw):
+                raise safe_pickle.broken(f"storage {key} is missing or has another length than its tensors expect")
+            found = read_array(rest, len(storage.raw))
+            if len(found) < len(storage.raw):
+                raise safe_pickle.broken(f"it ends within storage {key}")
+            storage.raw[:] = found
+        return result
+
+    def add_storage(self, key, raw, dtype, location):
+        storage = Storage(raw, dtype)
+        placed(storage, location, self.map_location)
+        self.storages[key] = storage
+
+    def checked(self, key, dtype, count):
+        """The storage, which must be as large as the pickle says."""
+        storage = self.storages[key]
+        if count < 0 or count * dtype.itemsize > storage.raw.nbytes:
+            raise RuntimeError(f"{DAMAGED}storage {key} has {storage.raw.nbytes} bytes, not {count * dtype.itemsize}")
+        return storage if storage.dtype is dtype else Storage(storage.raw, dtype)
+
+
+def stored(pid, length):
+    """(dtype, key, location, number of elements) of what a pickle says of a storage."""
+    if type(pid) is tuple and len(pid) == length and pid[0] == "storage" and type(pid[1]) is Known:
+        d, (key, location, count) = pid[1].cls, pid[2:5]
+        if isinstance(d, dtypes.dtype) and type(key) is str and type(location) is str and type(count) is int:
+            return d, key, location, count
+    raise UnpicklingError("Weights only load failed. persistent_load: unknown persistent id")
 
 
 def placed(storage, location, map_location):
@@ -423,10 +400,7 @@ def rebuild(storage, offset, size, stride, requires_grad=False, hooks=None, meta
     if empty:
         array = np.empty(size, d.numpy)
     else:
-        raw = storage.raw
-        if raw.ctypes.data % d.itemsize:
-            raw = raw.copy()
-        array = np.ndarray(size, d.numpy, raw, offset * d.itemsize, [s * d.itemsize for s in stride])
+        array = np.ndarray(size, d.numpy, storage.raw, offset * d.itemsize, [s * d.itemsize for s in stride])
     made = wrap(array)
     if metadata and isinstance(metadata, dict):
         made = made.conj() if metadata.get("conj") else made
@@ -439,7 +413,7 @@ def rebuild_v3(storage, offset, size, stride, requires_grad, hooks, dtype, metad
 
 
 def rebuild_parameter(data, requires_grad=True, hooks=None, state=None):
-    from tensorgrad.nn import Parameter
+    from tensorgrad.nn.parameter import Parameter
 
     if not isinstance(data, Tensor):
         raise safe_pickle.broken("a parameter without tensor")
@@ -449,7 +423,17 @@ def rebuild_parameter(data, requires_grad=True, hooks=None, state=None):
 def rebuild_with_state(function, kind, arguments, state):
     if type(function) is not Known or function.build not in (rebuild, rebuild_v3) or type(arguments) is not tuple:
         raise safe_pickle.broken("a tensor built by something else")
-    return with_state(function.build(*arguments), state)
+    made = function.build(*arguments)
+    if (
+        type(kind) is Known and isinstance(kind.cls, type) and issubclass(kind.cls, Tensor)
+    ):  # a class that the user trusts
+        made = made.as_subclass(kind.cls)
+    elif kind is not Tensor:
+        raise safe_pickle.broken("a tensor of a class that is none")
+    return with_state(made, state)
+
+
+MARKS = ("_is_param", "_is_buffer")
 
 
 def with_state(tensor, state):
@@ -457,7 +441,9 @@ def with_state(tensor, state):
     if isinstance(state, tuple) and len(state) == 2:
         state = state[0]
     if isinstance(state, dict):
-        tensor.__dict__.update({k: v for k, v in state.items() if isinstance(k, str) and not k.startswith("_")})
+        tensor.__dict__.update(
+            {k: v for k, v in state.items() if isinstance(k, str) and (not k.startswith("_") or k in MARKS)}
+        )
     return tensor
 
 
@@ -476,7 +462,7 @@ def known_names():
     yield Known("torch._utils._rebuild_parameter_with_state", rebuild_parameter)
     yield Known("torch._tensor._rebuild_from_type_v2", rebuild_with_state)
     yield Known("torch.nn.parameter.Parameter")
-    yield Known("torch.Tensor")
+    yield Known("torch.Tensor", value=Tensor)
     yield Known("torch.Size", lambda dims=(): Size(integers(dims)))
     yield Known("torch.device", safe_pickle.plain(dtypes.device, str, int))
     yield Known("torch.serialization._get_layout", safe_pickle.plain(layout, str))

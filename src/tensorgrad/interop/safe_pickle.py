@@ -6,15 +6,32 @@ here or given by the user, and refuses every other name. It is an ordinary stack
 
 import pickle
 import struct
+import sys
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 
 REFUSED = (
     "Weights only load failed. Unsupported global: GLOBAL {name} was not an allowed global by default. Please use "
-    "`torch.serialization.add_safe_globals([{short}])` or the `torch.serialization.safe_globals([{short}])` context manager "
+    "`torch.serialization.add_safe_globals([{name}])` or the `torch.serialization.safe_globals([{name}])` context manager "
     "to allowlist this global if you trust this class/function.\nNothing of the file was run."
 )
+NO_SUCH = (
+    "Weights only load failed. Unsupported global: GLOBAL {name}: tensorgrad has nothing of that name.\nLoad the file with "
+    "PyTorch and save what it stands for as ordinary tensors. Nothing of the file was run."
+)
+MOST_IN_KEY = 10_000  # hash() walks through nested tuples without end and without a guard
 OLD_NAMES = {"__builtin__": "builtins", "copy_reg": "copyreg"}
+
+
+def public_name(module, name):
+    """The full name of a class in files: PyTorch's for what is tensorgrad's here."""
+    return f"{'torch' + module[10:] if module.partition('.')[0] == 'tensorgrad' else module}.{name}"
+
+
+def is_ours(module, name):
+    """Whether a name of PyTorch's is also one of ours that is loaded."""
+    found = sys.modules.get("tensorgrad" + module[5:])
+    return found is not None and name.rpartition(".")[2] in vars(found)
 
 
 class Known:
@@ -37,22 +54,29 @@ def broken(why):
     return UnpicklingError(f"Weights only load failed. The pickle is damaged: {why}")
 
 
-def loads(data, known, persistent_load):
+def loads(data, known, persistent_load=None):
     """The object that a pickle describes. `known` maps names to Known; `persistent_load` gives tensors their memory."""
+    return load_first(data, known, persistent_load)[0]
+
+
+def load_first(data, known, persistent_load=None, place=0):
+    """The object of the pickle that begins at `place`, and where that pickle ends."""
+    machine = Machine(data, known, persistent_load, place)
     try:
-        return Machine(data, known, persistent_load).run()
+        return machine.run(), machine.place
     except (UnpicklingError, NotImplementedError):
         raise
-    except (struct.error, IndexError, KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
+    except (struct.error, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError,
+            RecursionError) as error:  # fmt: skip
         raise broken(f"{type(error).__name__}: {error}") from None
 
 
 class Machine:
     """The stack, the memo, and one method an opcode."""
 
-    def __init__(self, data, known, persistent_load):
+    def __init__(self, data, known, persistent_load, place):
         self.data, self.known, self.persistent_load = data, known, persistent_load
-        self.place, self.stack, self.memo = 0, [], {}
+        self.place, self.stack, self.memo = place, [], {}
 
     def run(self):
         steps = OPCODES
@@ -108,10 +132,11 @@ class Machine:
     # Building
 
     def find(self, module, name):
-        name = f"{OLD_NAMES.get(module, module)}.{name}"
+        name = public_name(OLD_NAMES.get(module, module), name)
         found = self.known.get(name)
         if found is None:
-            raise UnpicklingError(REFUSED.format(name=name, short=name.rpartition(".")[2]))
+            words = NO_SUCH if name.startswith("torch.") and not is_ours(module, name) else REFUSED
+            raise UnpicklingError(words.format(name=name))
         self.push(found if found.value is None else found.value)
 
     def reduce(self):
@@ -123,7 +148,7 @@ class Machine:
 
     def new_object(self):
         arguments, kind = self.pop(), self.pop()
-        if type(kind) is not Known or kind.cls is None or type(arguments) is not tuple:
+        if type(kind) is not Known or not isinstance(kind.cls, type) or type(arguments) is not tuple:
             what = kind.name if type(kind) is Known else type(kind).__name__
             raise UnpicklingError(f"Weights only load failed. Trying to call new object for class {what}")
         self.push(kind.cls.__new__(kind.cls, *arguments))
@@ -147,6 +172,7 @@ class Machine:
         if not isinstance(target, dict) or len(items) % 2:
             raise broken("entries for what is no dict")
         for key, value in zip(items[::2], items[1::2]):
+            check_key(key)
             dict.__setitem__(target, key, value) if type(target) is not OrderedDict else target.__setitem__(key, value)
 
     def extend(self, items):
@@ -159,13 +185,15 @@ class Machine:
         items = self.collected()
         if type(self.stack[-1]) is not set:
             raise broken("entries for what is no set")
-        self.stack[-1].update(items)
+        self.stack[-1].update(as_keys(items))
 
     def set_item(self):
         value, key = self.pop(), self.pop()
         self.set_items([key, value])
 
     def persistent(self):
+        if self.persistent_load is None:
+            raise broken("a storage where none can be")
         self.push(self.persistent_load(self.pop()))
 
     def remember(self, key):
@@ -258,6 +286,43 @@ _STEPS = {
 OPCODES = {code[0]: step for code, step in _STEPS.items()}
 
 
+def check_key(key):
+    """Refuse a key that takes endless work, or a stack without end, to look up."""
+    rest, count = [key], 0
+    while rest:
+        value = rest.pop()
+        count += 1
+        if type(value) is tuple:
+            rest.extend(value)
+        if count + len(rest) > MOST_IN_KEY:
+            raise broken("a key of too many parts")
+
+
+def as_keys(items):
+    for item in items:
+        check_key(item)
+    return items
+
+
+def ordered(pairs=()):
+    """An OrderedDict, which old pickles make of pairs."""
+    if not isinstance(pairs, (list, tuple)) or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
+        raise broken("an OrderedDict of something else than pairs")
+    as_keys([key for key, _ in pairs])
+    return OrderedDict(pairs)
+
+
+def set_of(kind):
+    """A builder of sets."""
+
+    def build(items=()):
+        if not isinstance(items, (list, tuple)):
+            raise broken("a set of what is no list")
+        return kind(as_keys(items))
+
+    return build
+
+
 def check_protocol(version):
     if version > 5:
         raise broken(f"protocol {version}")
@@ -295,12 +360,12 @@ def plain(function, *kinds):
 PYTHON = {
     known.name: known
     for known in (
-        Known("collections.OrderedDict", plain(OrderedDict, (list, tuple))),
+        Known("collections.OrderedDict", ordered),
         Known("collections.Counter", plain(Counter, dict)),
         Known("_codecs.encode", encode),
         Known("builtins.bytearray", byte_array),
-        Known("builtins.set", plain(set, (list, tuple))),
-        Known("builtins.frozenset", plain(frozenset, (list, tuple))),
+        Known("builtins.set", set_of(set)),
+        Known("builtins.frozenset", set_of(frozenset)),
         Known("builtins.bytes", plain(bytes)),
         Known("builtins.complex", plain(complex, (int, float), (int, float))),
     )
