@@ -19,10 +19,12 @@ import math
 
 import numpy as np
 
+from tensorgrad.backends import native
 from tensorgrad.backends.precision import computes_halves_in_single
 
 PANEL_BYTES = 4 << 20  # what a panel of patches may take: 1 to 8 MB measured alike
 COPY_COST, RUN_COST, MULTIPLY_COST = 0.13, 5.3, 0.012  # ns: a number copied, a run of them started, a multiply-add
+NATIVE_FROM = 1 << 12  # multiply-adds from which the compiled kernel's start (20 us) is less than NumPy's steps
 
 
 def convolution_size(size, kernel, stride, padding, dilation):
@@ -50,13 +52,17 @@ def convolution(x, w, stride, padding, dilation, groups=1, bias=None, size=None)
     if size is None:
         size = convolution_size(x.shape[2:], kernel, stride, padding, dilation)
     out = np.empty((samples, outputs, *size), x.dtype)
-    weights = np.ascontiguousarray(w).reshape(groups, outputs // groups, math.prod(w.shape[1:]))
     if out.size and _is_pointwise(x, kernel, stride, padding, size):
+        weights = np.ascontiguousarray(w).reshape(groups, outputs // groups, math.prod(w.shape[1:]))
         columns = x.reshape(samples, groups, channels // groups, -1)
         np.matmul(weights, columns, out=out.reshape(samples, groups, outputs // groups, -1))
         if bias is not None:
             out += bias.reshape(-1, *[1] * len(size))
         return out
+    if _is_native(x, w, out.size, w.shape):
+        size, kernel = tuple(size), tuple(kernel)
+        return native.module("direct").convolution(x, w, stride, padding, dilation, groups, bias, size, out)
+    weights = np.ascontiguousarray(w).reshape(groups, outputs // groups, math.prod(w.shape[1:]))
     plan = _plan(x.shape[1:], tuple(kernel), stride, padding, dilation, size, x.itemsize, w.nbytes, outputs // groups)
     if bias is not None:
         bias = bias.reshape(-1, *[1] * len(size))
@@ -86,7 +92,7 @@ def convolution_input_gradient(g, w, x_shape, stride, padding, dilation, groups=
     """
     outputs, channels, taps = w.shape[0], x_shape[1], math.prod(w.shape[2:])
     # gathering reads each number of g once a tap, spreading touches each of x so, in more and slower steps
-    if outputs <= 2 * channels or g.size * taps < 1 << 17:
+    if outputs <= 2 * channels or g.size * taps < 1 << 17 or _is_native(g, w, g.size, w.shape):
         return _gather(g, w, x_shape, stride, padding, dilation, groups)
     return _spread(g, w, x_shape, stride, padding, dilation, groups)
 
@@ -185,6 +191,10 @@ def convolution_weight_gradient(g, x, w_shape, stride, padding, dilation, groups
     array([[[6., 9.]]])
     """
     outputs, _, *kernel = w_shape
+    if _is_native(g, x, g.size, w_shape):
+        gw = native.module("direct").weight_gradient(g, x, w_shape, stride, padding, dilation, groups)
+        if np.isfinite(gw).all():  # else it matters that borders are no part of the sums
+            return gw
     gw = np.zeros((groups, outputs // groups, math.prod(w_shape[1:])), g.dtype)
     if g.size and x.size:
         size = g.shape[2:]
@@ -282,6 +292,14 @@ def _rows_by_channel(g, first, count, row, rows):
     """Rows of some samples of g as a contiguous (out, count, rows, ...), without a copy for a whole sample."""
     part = g[first : first + count, :, row : row + rows].swapaxes(0, 1)
     return np.ascontiguousarray(part), part.shape[2]
+
+
+def _is_native(x, w, results, w_shape):
+    """Whether a compiled kernel is to do this: sums over windows of w_shape, `results` of them."""
+    work = results * math.prod(w_shape[1:])
+    if work < NATIVE_FROM or x.dtype != w.dtype or x.dtype not in (np.float32, np.float64):
+        return False
+    return native.ready(work * MULTIPLY_COST * 1e-9)
 
 
 def _is_pointwise(x, kernel, stride, padding, size):
