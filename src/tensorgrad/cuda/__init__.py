@@ -316,35 +316,14 @@ def _needs_a_device(name):
 
 
 # What asks a GPU
-for _name in [
-    "init",
-    "synchronize",
-    "current_device",
-    "current_stream",
-    "default_stream",
-    "get_device_name",
-    "get_device_capability",
-    "get_device_properties",
-    "get_rng_state",
-    "initial_seed",
-    "ipc_collect",
-    "mem_get_info",
-    "memory_summary",
-    "memory_snapshot",
-    "reset_peak_memory_stats",
-    "reset_max_memory_allocated",
-    "reset_max_memory_cached",
-    "reset_accumulated_memory_stats",
-    "can_device_access_peer",
-    "get_per_process_memory_fraction",
-    "set_per_process_memory_fraction",
-    "get_sync_debug_mode",
-    "set_sync_debug_mode",
-    "cudart",
-    "current_blas_handle",
-    "graph_pool_handle",
-    "make_graphed_callables",
-]:
+_ASKING = (
+    "init synchronize current_device current_stream default_stream get_device_name get_device_capability "
+    "get_device_properties get_rng_state initial_seed ipc_collect mem_get_info memory_summary memory_snapshot "
+    "reset_peak_memory_stats reset_max_memory_allocated reset_max_memory_cached reset_accumulated_memory_stats "
+    "can_device_access_peer get_per_process_memory_fraction set_per_process_memory_fraction get_sync_debug_mode "
+    "set_sync_debug_mode cudart current_blas_handle graph_pool_handle make_graphed_callables"
+)
+for _name in _ASKING.split():
     globals()[_name] = _needs_a_device(_name)
 
 

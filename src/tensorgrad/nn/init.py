@@ -1,7 +1,9 @@
 """Ways to fill a tensor before training, in place: PyTorch's numbers for PyTorch's seeds."""
 
+import contextlib
 import functools
 import math
+import threading
 import warnings
 
 from tensorgrad.autograd import modes
@@ -21,6 +23,38 @@ _GAIN_1 = (
     "conv_transpose3d",
     "sigmoid",
 )
+
+
+class _Filling(threading.local):
+    """Whether this thread fills tensors."""
+
+    on = True
+
+
+_filling = _Filling()
+
+
+@contextlib.contextmanager
+def unfilled():
+    """Within this, the functions of this file leave tensors as they are."""
+    before, _filling.on = _filling.on, False
+    try:
+        yield
+    finally:
+        _filling.on = before
+
+
+def _fills(function):
+    """What all functions that fill have in common: nothing is recorded, and inside `unfilled` nothing is done."""
+
+    @functools.wraps(function)
+    def fill(tensor, *args, **kwargs):
+        if not _filling.on:
+            return tensor
+        with modes.no_grad():
+            return function(tensor, *args, **kwargs)
+
+    return fill
 
 
 def calculate_gain(nonlinearity, param=None):
@@ -46,7 +80,7 @@ def calculate_gain(nonlinearity, param=None):
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
-@modes.no_grad()
+@_fills
 def uniform_(tensor, a=0.0, b=1.0, generator=None):
     """Numbers spread evenly from a to b.
 
@@ -56,7 +90,7 @@ def uniform_(tensor, a=0.0, b=1.0, generator=None):
     return tensor.uniform_(a, b, generator=generator)
 
 
-@modes.no_grad()
+@_fills
 def normal_(tensor, mean=0.0, std=1.0, generator=None):
     """Normal numbers.
 
@@ -66,7 +100,7 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
     return tensor.normal_(mean, std, generator=generator)
 
 
-@modes.no_grad()
+@_fills
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Normal numbers, none below a or above b.
 
@@ -92,7 +126,7 @@ def _normal_share(x):
     return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
 
 
-@modes.no_grad()
+@_fills
 def constant_(tensor, val):
     """One value everywhere.
 
@@ -111,7 +145,7 @@ def ones_(tensor):
     return constant_(tensor, 1.0)
 
 
-@modes.no_grad()
+@_fills
 def zeros_(tensor):
     """Zeros.
 
@@ -121,7 +155,7 @@ def zeros_(tensor):
     return tensor.zero_()
 
 
-@modes.no_grad()
+@_fills
 def eye_(tensor):
     """Ones on the diagonal of a matrix, zeros elsewhere: a linear layer that changes nothing.
 
@@ -138,7 +172,7 @@ def eye_(tensor):
     return tensor
 
 
-@modes.no_grad()
+@_fills
 def dirac_(tensor, groups=1):
     """A convolution's weights that hand as many input channels on as possible.
 
@@ -190,7 +224,7 @@ def xavier_normal_(tensor, gain=1.0, generator=None):
     """Normal numbers, so wide that signals and gradients keep their size (Glorot).
 
     >>> _ = torch.manual_seed(0); torch.nn.init.xavier_normal_(torch.empty(1, 2))
-    tensor([[ 1.2582, -0.2395]])
+    tensor([[ 1.2582, -0.2396]])
     """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
@@ -228,7 +262,7 @@ def _nothing_to_do(tensor):
     return False
 
 
-@modes.no_grad()
+@_fills
 def orthogonal_(tensor, gain=1, generator=None):
     """A matrix whose rows (or columns, the fewer) are orthogonal and of one length.
 
@@ -252,7 +286,7 @@ def orthogonal_(tensor, gain=1, generator=None):
     return tensor.mul_(gain)
 
 
-@modes.no_grad()
+@_fills
 def sparse_(tensor, sparsity, std=0.01, generator=None):
     """Normal numbers in a matrix, with a share of each column set to zero.
 

@@ -2,6 +2,9 @@
 
 import importlib
 
+from tensorgrad.nn.utils.spectral_norm import spectral_norm
+from tensorgrad.nn.utils.weight_norm import weight_norm  # before anyone imports the file of that name
+
 PLACES = {
     "clip_grad": "clip_grad_norm clip_grad_norm_ clip_grad_value_ clip_grads_with_norm_ get_total_norm",
     "convert_parameters": "parameters_to_vector vector_to_parameters",
@@ -12,15 +15,14 @@ PLACES = {
     "weight_norm": "remove_weight_norm",
 }
 FILE_OF = {name: file for file, names in PLACES.items() for name in names.split()}
-FUNCTIONS = ("spectral_norm", "weight_norm")  # functions under the name of their file, as in PyTorch
 FILES = {"clip_grad", "convert_parameters", "fusion", "init", "memory_format", "parametrizations", "parametrize", "prune",
          "rnn", "stateless"}  # fmt: skip
 
-__all__ = [*sorted(FILE_OF), *FUNCTIONS]
+__all__ = [*sorted(FILE_OF), "spectral_norm", "weight_norm"]
 
 
 def __getattr__(name):
-    file = FILE_OF.get(name, name if name in FUNCTIONS else None)
+    file = FILE_OF.get(name)
     if file is not None:
         module = importlib.import_module(f"{__name__}.{file}")
         value = globals()[name] = getattr(module, name)
@@ -31,4 +33,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *FILE_OF, *FUNCTIONS, *FILES})
+    return sorted({*globals(), *FILE_OF, *FILES})
