@@ -1,5 +1,7 @@
 """Batching rules of products (see batching.py)."""
 
+import math
+
 from tensorgrad.func.batching import everywhere, leading_of, padded, rule
 from tensorgrad.ops.primitive import PRIMITIVES
 
@@ -12,7 +14,7 @@ def matmul(apply, values, batched, params, size):
     a, b = values
     if batched == [True, False] and len(b._spec.shape) == 2:  # one large product rather than many small ones
         shape = a._spec.shape
-        return apply((a.reshape(-1, shape[-1]), b), ()).reshape((*shape[:-1], b._spec.shape[1]))
+        return apply((a.reshape(math.prod(shape[:-1]), shape[-1]), b), ()).reshape((*shape[:-1], b._spec.shape[1]))
     return _stacked(apply, values, batched, params, size)
 
 
@@ -23,7 +25,8 @@ def mv(apply, values, batched, params, size):
     if not batched[0]:
         return mm((b, a.t()), ())
     if not batched[1]:
-        return apply((a.reshape(-1, a._spec.shape[-1]), b), ()).reshape(a._spec.shape[:2])
+        shape = a._spec.shape
+        return apply((a.reshape(shape[0] * shape[1], shape[2]), b), ()).reshape(shape[:2])
     return PRIMITIVES["matmul"].apply((a, b.unsqueeze(-1)), ()).squeeze(-1)
 
 

@@ -9,7 +9,7 @@ import functools
 import numpy as np
 
 from tensorgrad.func.forward import Dual, dual
-from tensorgrad.func.levels import Level, entered
+from tensorgrad.func.levels import Level, entered, with_names
 from tensorgrad.func.reverse import chosen, settled_aux, split_aux, vjp_of, with_chosen
 from tensorgrad.func.vmap import vmap
 from tensorgrad.ops.primitive import wrap
@@ -48,6 +48,9 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
 
 def jvp_of(func, primals, tangents, argnums=None, strict=False, has_aux=False):
     """jvp, with respect to all arguments or to those counted (then `tangents` is nested as those are)."""
+    if (names := with_names(func)) is not None and isinstance(primals, tuple):
+        run = functools.partial(jvp_of, argnums=argnums, strict=strict, has_aux=has_aux)
+        return names.jvp(run, func, argnums, primals, tangents)
     if not isinstance(primals, tuple):
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
@@ -171,6 +174,9 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
 
     @functools.wraps(func, updated=())
     def wrapper(*args):
+        if (names := with_names(func)) is not None:
+            run = functools.partial(jacrev, argnums=argnums, has_aux=has_aux, chunk_size=chunk_size)
+            return names.jacobian(run, func, argnums, has_aux, args)
         results = vjp_of(func, args, argnums, has_aux)
         output, pull_back = results[:2]
         outputs, output_spec = tree_flatten(output)
@@ -203,6 +209,9 @@ def jacfwd(func, argnums=0, has_aux=False, *, randomness="error"):
 
     @functools.wraps(func, updated=())
     def wrapper(*args):
+        if (names := with_names(func)) is not None:
+            run = functools.partial(jacfwd, argnums=argnums, has_aux=has_aux, randomness=randomness)
+            return names.jacobian(run, func, argnums, has_aux, args)
         moving = args if argnums is None else chosen(args, argnums)
         values, spec = tree_flatten(moving)
         for value in values:

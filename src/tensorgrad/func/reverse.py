@@ -14,7 +14,7 @@ from tensorgrad.autograd.differentiate import own
 from tensorgrad.autograd.engine import checked_gradient
 from tensorgrad.autograd.graph import AccumulateGrad
 from tensorgrad.autograd.modes import state
-from tensorgrad.func.levels import Level, Payload, Root, dropped, entered, in_graph, innermost, rooted
+from tensorgrad.func.levels import Level, Payload, Root, dropped, entered, in_graph, innermost, rooted, with_names
 from tensorgrad.ops.primitive import wrap
 from tensorgrad.tensor import Tensor
 from tensorgrad.utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
@@ -199,6 +199,9 @@ def grad_and_value(func, argnums=0, has_aux=False):
 
     @functools.wraps(func, updated=())
     def wrapper(*args, **kwargs):
+        if (names := with_names(func)) is not None:
+            run = functools.partial(grad_and_value, argnums=argnums, has_aux=has_aux)
+            return names.grad_and_value(run, func, argnums, args, kwargs)
         recording = state.recording
         with entered(Level("grad")) as level, modes.enable_grad():
             inputs, spec = tree_flatten(chosen(args, argnums))
@@ -269,6 +272,9 @@ def vjp(func, *primals, has_aux=False):
 
 def vjp_of(func, primals, argnums=None, has_aux=False):
     """vjp, with respect to all arguments or to those counted."""
+    if (names := with_names(func)) is not None:
+        run = functools.partial(vjp_of, argnums=argnums, has_aux=has_aux)
+        return names.vjp(run, func, argnums, has_aux, primals)
     recording = state.recording
     with entered(Level("grad")) as level, modes.enable_grad():
         inputs, spec = tree_flatten(primals if argnums is None else chosen(primals, argnums))

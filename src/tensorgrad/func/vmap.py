@@ -4,7 +4,7 @@ import functools
 
 from tensorgrad.func import randomness as _  # noqa: F401 (random numbers ask there)
 from tensorgrad.func.batching import Batched, everywhere, rows
-from tensorgrad.func.levels import Level, entered
+from tensorgrad.func.levels import Level, entered, with_names
 from tensorgrad.func.reverse import name_of
 from tensorgrad.ops.fitting import dim_of
 from tensorgrad.ops.primitive import PRIMITIVES
@@ -31,6 +31,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @functools.wraps(func, updated=())
     def wrapped(*args, **kwargs):
+        if (names := with_names(func)) is not None:
+            run = functools.partial(vmap, randomness=randomness, chunk_size=chunk_size)
+            return names.vmap(run, func, in_dims, out_dims, args, kwargs)
         size, dims, leaves, spec = rows_of(func, in_dims, args)
         if chunk_size is None:
             return mapped(func, size, dims, leaves, spec, out_dims, randomness, kwargs)

@@ -501,8 +501,8 @@ def kron(input, other):
 
 def _cross_kernel(a, b, dim):
     """The cross product of vectors along a dim, counted from the back."""
+    a, b = np.broadcast_arrays(a, b) if a.shape != b.shape else (a, b)
     x, y = (np.moveaxis(t, dim, 0) for t in (a, b))
-    x, y = np.broadcast_arrays(x, y) if x.shape != y.shape else (x, y)
     out = np.empty(x.shape, x.dtype)
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
