@@ -23,6 +23,23 @@ class LayoutMixin:
         """
         return self._spec.shape
 
+    @property
+    def names(self):
+        """The name of each dimension, None where it has none.
+
+        >>> torch.ones(2, 3, names=("N", None)).names
+        ('N', None)
+        """
+        names = self._spec.names
+        return (None,) * len(self._spec.shape) if names is None else names
+
+    @names.setter
+    def names(self, names):
+        if names is None:
+            self.rename_(None)
+        else:
+            self.rename_(*names)
+
     def size(self, dim=None):
         """The shape, or the size of one dimension.
 

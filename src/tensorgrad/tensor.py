@@ -208,7 +208,7 @@ def rebuild(cls, array, dtype_name, requires_grad, extras):
 
 def show(tensor, contents=None):
     """The text of a tensor, as PyTorch prints it."""
-    suffixes = []
+    suffixes, array = [], tensor._array
     node = tensor.grad_fn
     if node is not None:
         suffixes.append(f"grad_fn=<{node.name()}>")
@@ -216,7 +216,7 @@ def show(tensor, contents=None):
         suffixes.append("requires_grad=True")
     if tensor._spec.names is not None:
         suffixes.append(f"names={tensor._spec.names}")
-    array = tensor._array
+        array = array.array
     if type(array) is not ndarray:
         return array.show(tensor)
     d = tensor._spec.dtype

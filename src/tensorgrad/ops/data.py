@@ -21,9 +21,11 @@ def finished(array, dtype=None, device=None, requires_grad=False, layout=None, p
         raise NotImplementedError(f"layout {layout} is not supported: tensorgrad has only strided tensors")
     if pin_memory:
         raise RuntimeError("Cannot access accelerator device when none is available: pin_memory needs CUDA")
-    if names is not None:
-        raise NotImplementedError("names= is not supported yet")
     result = wrap(array)
+    if names is not None:
+        from tensorgrad.names import check_names, named
+
+        named(result, check_names(names, array.ndim))
     if requires_grad:
         if result._spec.dtype.category < dtypes.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

@@ -12,6 +12,8 @@ from tensorgrad.autograd.views import alias_of, check_saved
 
 Tensor = wrap = None  # set by tensorgrad.tensor
 interceptors = []  # while mode.special: functions (primitive, inputs, params) -> result or None (autocast, tracing)
+writers = []  # the same for operations in place (tracing)
+watchers = []  # while mode.special: functions of a tensor whose numbers Python is about to read (tracing)
 
 INFERENCE_SAVED = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
@@ -251,6 +253,12 @@ def check_inplace_dtype(target, dtype):
         raise RuntimeError(f"result type {dtype.title} can't be cast to the desired output type {into.title}")
 
 
+def watch(tensor):
+    """While `mode.special`: Python is about to read the numbers of a tensor."""
+    for watcher in watchers:
+        watcher(tensor)
+
+
 def check_result(target, array):
     """Raise if an in-place result has outgrown the tensor that it goes into."""
     if array.shape != target._array.shape:
@@ -280,7 +288,8 @@ def store(out, result, operands=()):
             f"result type {result._spec.dtype.title} can't be cast to the desired output type {out._spec.dtype.title}"
         )
     if type(out._array) is not np.ndarray or type(result._array) is not np.ndarray:
-        return out.copy_(result)
+        array = result._array
+        return array.store(out, result, operands) if hasattr(array, "store") else out.copy_(result)
     if out._array.shape != result._array.shape:
         if out._spec.size:
             import warnings

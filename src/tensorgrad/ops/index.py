@@ -17,7 +17,7 @@ FAMILIES = (
     "copies", "products", "einsum", "norms", "matrices", "inverses", "factors", "linalg", "lowrank", "decompositions",
     "fft", "spectral", "windows", "masked", "activation", "losses", "classification", "similarity", "ctc", "convolution", "pooling",
     "pooling_adaptive", "padding", "unfolding", "interpolation", "grids", "normalization", "batch_normalization",
-    "embedding", "attention", "vision", "recurrent", "sampling", "dropout", "distance", "random_gamma",
+    "embedding", "attention", "vision", "recurrent", "sampling", "dropout", "distance", "random_gamma", "naming",
 )  # fmt: skip
 
 

@@ -1,0 +1,195 @@
+"""The one place where operations meet names: take them off, compute, put the names of the rule on."""
+
+import inspect
+
+from tensorgrad.names import rules
+from tensorgrad.names.table import DIMS, PRIMITIVES
+from tensorgrad.names.values import UNSUPPORTED, Named, checked_out, handle, named, names_of, strip
+from tensorgrad.ops.pointwise import Pointwise
+from tensorgrad.tensor import Tensor
+
+
+def is_named(value):
+    if isinstance(value, Tensor):
+        return value._spec.names is not None
+    return isinstance(value, (tuple, list)) and any(map(is_named, value))
+
+
+def speaks(value):
+    """Whether an argument tells dimensions by name."""
+    return isinstance(value, str) or (isinstance(value, (tuple, list)) and any(map(speaks, value)))
+
+
+class Without:
+    """`with Without(tensors):` these very objects have no names; afterwards they have their old ones again."""
+
+    def __init__(self, tensors):
+        self.tensors = [t for t in tensors if type(t._array) is Named]
+
+    def __enter__(self):
+        self.names = [t._spec.names for t in self.tensors]
+        for tensor in self.tensors:
+            named(tensor, None)
+
+    def __exit__(self, *_):
+        for tensor, names in zip(self.tensors, self.names, strict=True):
+            if len(names) == len(tensor._spec.shape):
+                named(tensor, names)
+
+
+class Stripped:
+    """Arguments without names, and which tensor each stands for; `targets` are stripped elsewhere."""
+
+    def __init__(self, targets=()):
+        self.targets, self.originals, self.given = {id(t) for t in targets}, {}, set()
+
+    def of(self, value):
+        if isinstance(value, Tensor):
+            if type(value._array) is not Named or id(value) in self.targets:
+                self.given.add(id(value))
+                return value
+            twin = strip(value)
+            self.originals[id(twin)] = (twin, value)
+            return twin
+        if type(value) in (tuple, list):
+            return type(value)(map(self.of, value))
+        return value
+
+    def restored(self, result, names):
+        """A result with its names: one of the arguments itself, a view of one, or something new."""
+        if id(result) in self.originals:
+            original = self.originals[id(result)][1]
+            same = tuple(names or (None,) * len(names_of(original))) == names_of(original)
+            return original if same else handle(original, names)
+        if id(result) in self.given:
+            return result if names is None or names_of(result) == tuple(names) else handle(result, names)
+        alias = result._alias
+        if alias is not None and id(alias.base) in self.originals:
+            alias.base = self.originals[id(alias.base)][1]
+        return named(result, names)
+
+
+def finished(result, names, stripped):
+    """The result, or all tensors in it, with names: one tuple for all, or a list with an entry for each."""
+    if callable(names):
+        names = names(result)
+    if isinstance(result, Tensor):
+        return stripped.restored(result, names)
+    if isinstance(result, (tuple, list)):
+        names = names if isinstance(names, list) else [names] * len(result)
+        parts = [finished(r, n, stripped) for r, n in zip(result, names, strict=True)]
+        return type(result)(*parts) if hasattr(type(result), "_fields") else type(result)(parts)
+    return result
+
+
+# Functions and methods
+
+
+def call_named(function, name, rule, signature, args, kwargs, inplace=False):
+    """Call a function whose operands have names, or which takes dimensions by name."""
+    given = dict(kwargs)
+    for numpy_word, word in (("axis", "dim"), ("keepdims", "keepdim")):
+        if numpy_word in given and numpy_word not in signature.parameters:
+            given[word] = given.pop(numpy_word)
+    out, outdim = given.pop("out", None), None
+    if name == "diagonal":
+        outdim = given.pop("outdim", None)
+    bound = signature.bind(*args, **given)
+    values = dict(bound.arguments)
+    extra = values.pop("kwargs", None) or values.pop("named", None)  # of a function with **kwargs
+    first = rules.Call(name, values).tensors()
+    if not first:
+        return function(*args, **kwargs)
+    own = names_of(first[0])
+    for word in DIMS:
+        if word in values and speaks(values[word]):
+            values[word] = bound.arguments[word] = rules.resolved(values[word], own)
+        if extra and word in extra:
+            extra[word] = rules.resolved(extra[word], own)
+    whole = inspect.BoundArguments(signature, dict(bound.arguments))
+    whole.apply_defaults()
+    arguments = {**{w: v for w, v in whole.arguments.items() if w not in ("kwargs", "named")}, **(extra or {})}
+    if outdim is not None:
+        arguments["outdim"] = outdim
+    call = rules.Call(name, arguments, function, whole)
+    names = rule(call)
+    outs = [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor)]
+    targets = [*(first[:1] if inplace else ()), *outs]
+    stripped = Stripped(targets)
+    for word, value in bound.arguments.items():
+        bound.arguments[word] = (
+            {w: stripped.of(v) for w, v in value.items()} if isinstance(value, dict) else stripped.of(value)
+        )
+    words = {"out": out} if out is not None else {}
+    with Without(targets):
+        result = function(*bound.args, **bound.kwargs, **words)
+    if inplace:
+        target = first[0]
+        named(target, names(target) if callable(names) else names)
+        return result
+    if outs:
+        each = names(result) if callable(names) else names
+        for position, target in enumerate(outs):
+            own_names = each[position] if isinstance(each, list) else each
+            named(target, checked_out(target, own_names))
+        return result
+    return finished(result, names, stripped)
+
+
+# Primitives
+
+
+def primitive_rule(primitive):
+    """The rule of a primitive: by its kind, or by its name; None if it has none."""
+    if isinstance(primitive, Pointwise):
+        return rules.merged
+    found = PRIMITIVES.get(primitive.name)
+    if found is None and primitive.batch == "dims":
+        return along
+    if found is None and {"dims"} == set(primitive.params) and primitive.view:
+        return lambda call: tuple(call.own[d] for d in call.get("dims"))
+    return found
+
+
+def along(call):
+    """A primitive with dimensions among its parameters keeps all dimensions, or drops those."""
+    names, dims = call.own, call.dims("dims", "dim")
+
+    def finish(result):
+        first = result if isinstance(result, Tensor) else result[0]
+        lost = len(names) - len(first._spec.shape)
+        if lost and lost != len(dims or ()):
+            call.refuse()
+        kept = rules.without(names, dims) if lost else names
+        return kept if isinstance(result, Tensor) else [kept] * len(result)
+
+    return finish
+
+
+def call_of(primitive, inputs, params):
+    words = {"tensors": tuple(inputs)} if primitive.arity is None else dict(zip(primitive.inputs, inputs, strict=False))
+    return rules.Call(primitive.name, {**words, **dict(zip(primitive.params, params, strict=False))})
+
+
+def apply_primitive(primitive, inputs, params):
+    """Apply a primitive to operands some of which have names."""
+    rule = primitive_rule(primitive)
+    if rule is None:
+        raise RuntimeError(UNSUPPORTED.format(name=primitive.name))
+    names = rule(call_of(primitive, inputs, params))
+    stripped = Stripped()
+    result = primitive.apply(tuple(stripped.of(t) for t in inputs), params)
+    return finished(result, names, stripped)
+
+
+def write_primitive(primitive, inputs, params):
+    """The same in place: what is written to takes the names of the result."""
+    target, call = inputs[0], call_of(primitive, inputs, params)
+    rule = primitive_rule(primitive)
+    if rule is None:
+        raise RuntimeError(UNSUPPORTED.format(name=primitive.name + "_"))
+    names = rule(call)
+    stripped = Stripped([target])
+    with Without([target]):
+        primitive.rewrite((target, *(stripped.of(t) for t in inputs[1:])), params)
+    return named(target, names(target) if callable(names) else names)
