@@ -23,7 +23,7 @@ def count_along(shape, dims):
 
 def spread(g, x, dims):
     """The gradient of a sum: the same number for all that was summed."""
-    return xp.expand(xp.reshape(g, kept(x.shape, dims)), x.shape)
+    return xp.expand(xp.reshape(g, kept(x.shape, dims)) if g.shape else g, x.shape)
 
 
 def reduced_dims(input, dim, name):
