@@ -75,6 +75,10 @@ class AutogradMixin:
         """
         node = self._node
         if type(node) is AccumulateGrad:
+            if mode.special and "trace" in modes._special:
+                from tensorgrad.compiler.trace import gradient_read
+
+                gradient_read(node)
             return node.grad
         if node is not None and "_grad" not in self.__dict__ and not self.retains_grad:
             warnings.warn(
@@ -261,6 +265,11 @@ class AutogradMixin:
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._node is not None and value._spec.dtype.category < dtypes.FLOAT:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        if mode.special and "trace" in modes._special:
+            from tensorgrad.compiler.trace import data_set
+
+            if data_set(self, value):
+                return
         self._array, self._spec = value._array, value._spec
 
     @property

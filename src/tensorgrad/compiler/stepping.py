@@ -53,12 +53,10 @@ def update(optimizer, p, gradient, buffers, options):
 
 
 def state_of(trace, optimizer, p, gradient, group):
-    """(state of a parameter, whether it is new). New state is made outside of the trace; a failed trace takes it back."""
+    """(state of a parameter, whether it is new). New state is made outside of the trace."""
     names = optimizer.buffers(group)
     if not names and not optimizer.scalars:
         return {}, False
-    own = optimizer.state.get(p)
-    before = None if own is None else dict(own)
     twin, real = trace.twin(p), trace.twin(gradient)
     own = optimizer.state[p]
     missing = [name for name in names if own.get(name) is None]
@@ -69,16 +67,6 @@ def state_of(trace, optimizer, p, gradient, group):
             own[name] = wrap(elementwise.np.array(first, optimizer.scalar_dtype(group)))
     for name in missing:
         own[name] = optimizer.new_buffer(name, twin, real, group)
-    if missing or before is None:
-
-        def take_back():
-            if before is None:
-                optimizer.state.pop(p, None)
-            else:
-                own.clear()
-                own.update(before)
-
-        trace.undo.append(take_back)
     return own, fresh
 
 
@@ -134,20 +122,20 @@ class Numbers:
         with quiet():
             self.values = optimizer.options(elementwise.numbers_of(group), now, fresh)
         self.now = now
-        return tuple([None if changing(v) else v for v in self.values])
+        return tuple([float if changing(v) else v for v in self.values])
 
     def options_in(self, trace):
         """The options with the numbers that may change as tensors of the program."""
         options = []
         for place, value in enumerate(self.values):
             if changing(value):
-                tensor, cell = trace.scalar(value)
+                tensor, cell = trace.scalar(value, lambda place=place: self.values[place])
                 self.cells.append((cell, place))
                 options.append(tensor)
             else:
                 options.append(value)
         for name, value in self.now.items():
-            tensor, cell = trace.scalar(value)
+            tensor, cell = trace.scalar(value, lambda name=name: self.now[name])
             self.cells.append((cell, name))
             self.counters[name] = tensor
         return tuple(options)

@@ -20,22 +20,32 @@ from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import share
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.func.levels import Level, Payload, lifted_spec, rewrite, stack
+from tensorgrad.kernels.interpret import evaluated
 from tensorgrad.kernels.program import HostCall
 from tensorgrad.kernels.symbol import Symbol, recordable
-from tensorgrad.kernels.values import CannotRecord, Graph
-from tensorgrad.nn.modules.module import register_module_forward_pre_hook
+from tensorgrad.kernels.values import CannotRecord, Graph, in_order
+from tensorgrad.nn.modules._hooks import register_module_forward_pre_hook
 from tensorgrad.ops import fitting, random_primitives
 from tensorgrad.ops.pointwise import FLOAT32, Pointwise
 from tensorgrad.ops.primitive import piece_of, wrap
 from tensorgrad.spec import spec_for
 from tensorgrad.tensor import Tensor
 
+FEW = 16  # numbers of a tensor that a program may take for granted
 ndarray, new = np.ndarray, object.__new__
 HERE = __name__.rpartition(".")[0].rpartition(".")[0]
 
 
 class CannotTrace(RuntimeError):
     """The function asks for what only numbers can tell."""
+
+
+class OddLayout(CannotTrace):
+    """An array is not aligned to its elements: the function runs uncompiled for it."""
+
+
+class SharedMemory(CannotTrace):
+    """An argument is a view of what the function sees elsewhere."""
 
 
 def user_line():
@@ -92,10 +102,25 @@ class Traced(Payload):
         if self.root is not None:
             if self.steps is None:
                 raise CannotTrace(f"compile: a write into a view of this kind\n  {user_line()}")
-            value = written(graph, self.root.current, self.value, value)
+            value = self.through(graph, value)
         root = self if self.root is None else self.root
         root.current = value
         root.version += 1
+
+    def through(self, graph, part):
+        """The Value of the root after `part` was written where this view looks."""
+        whole = self.root.current
+        hole = graph.input(whole.shape, whole.dtype, ("hole", len(graph.values)))
+        symbol = Symbol(graph, hole, shared=True)
+        for primitive, params in self.steps:
+            symbol = primitive.kernel(symbol, *params)
+            if isinstance(symbol, (tuple, list)):
+                symbol = symbol[primitive.index]
+        path, view = [], symbol.value
+        while view is not hole:
+            path.append(view)
+            view = view.args[0]
+        return written(graph, whole, path[::-1], part)
 
     # Operations
 
@@ -181,10 +206,16 @@ class Traced(Payload):
         raise refuse(f"the shape of the result of {name}")
 
     def item(self):
-        raise refuse("item(), or a Python number made of a tensor,")
+        number = self.owner.decide(self.value)
+        if number is None:
+            raise refuse("item(), or a Python number made of a tensor,")
+        return number
 
     def truth(self):
-        raise refuse("a branch on a tensor")
+        number = self.owner.decide(self.value)
+        if number is None:
+            raise refuse("a branch on a tensor")
+        return bool(number)
 
     def numpy(self, tensor=None):
         raise refuse("numpy()")
@@ -208,66 +239,49 @@ class Traced(Payload):
         owner.delivered.append((node, self.value))
 
 
-def written(graph, root, view, part):
-    """The Value of `root` after `part` was written where `view` looks."""
-    if view is root:
+def written(graph, under, path, part):
+    """The Value `under` after `part` was written where the views of `path` look, one after the other."""
+    if not path:
         return part
-    under = view.args[0]
+    view, rest = path[0], path[1:]
     if view.op == "reshape":
-        return written(graph, root, under, graph.reshape(part, under.shape))
+        return graph.reshape(written(graph, graph.reshape(under, view.shape), rest, part), under.shape)
     if view.op == "permute":
         inverse = sorted(range(len(view.attr)), key=view.attr.__getitem__)
-        return written(graph, root, under, graph.permute(part, tuple(inverse)))
+        return graph.permute(written(graph, graph.permute(under, view.attr), rest, part), tuple(inverse))
     if view.op == "slice":
         starts, steps = view.attr
+        inner = written(graph, graph.slice(under, starts, view.shape, steps), rest, part)
         ones = graph.expand(graph.const(True, np.dtype(bool)), view.shape)
         inside = graph.embed(ones, under.shape, starts, steps)
-        part = graph.map("where", (inside, graph.embed(part, under.shape, starts, steps), under), under.dtype)
-        return written(graph, root, under, part)
+        return graph.map("where", (inside, graph.embed(inner, under.shape, starts, steps), under), under.dtype)
     raise CannotTrace(f"compile: a write through {view.op}\n  {user_line()}")
 
 
 class Trace(Level):
     """One tracing at work."""
 
-    __slots__ = (
-        "captured",
-        "cleared",
-        "delivered",
-        "effects",
-        "epilogues",
-        "final",
-        "final_grads",
-        "final_values",
-        "grads",
-        "graph",
-        "guards",
-        "made",
-        "memory",
-        "numbers",
-        "prologues",
-        "results",
-        "seen",
-        "start",
-        "steps",
-        "touched",
-        "undo",
-        "watch",
-    )  # fmt: skip
-
-    def __init__(self):
+    def __init__(self, arguments=(), careful=True):
         super().__init__("trace", Traced)
+        self.careful = (
+            careful  # arguments that are views are told by what they are views of; else they stand for themselves
+        )
+        self.arguments = {id(t) for t in arguments}
+        self.direct = set()  # ids of tensors that the function found, not only something that they are views of
+        self.same = []  # pairs of tensors that are one piece of memory
         self.graph = Graph()
-        self.captured = []  # (tensor, its array, its spec): what must be put back
+        self.captured = []  # (tensor, its array, its spec, its payload, its node): what must be put back
+        self.refused = []  # (weak reference to a captured tensor, what happened to it that no program can do)
         self.memory = {}  # id of a Version or of an array -> root payload
         self.results = []  # (root payload, tensor whose memory it is)
         self.made = []  # weak references to the tensors made here
         self.delivered = []  # (leaf's node, Value) of gradients that reached a leaf
         self.effects = []  # Values that must be computed though nobody uses them
         self.guards = []  # (function, value): what the trace took for granted
+        self.readers = {}  # Value of such a number -> function that says it
         self.numbers = []  # (Value, its 0-d array) of numbers that Python computes at each run, such as a step's size
         self.prologues, self.epilogues = [], []  # Python functions to call before and after each run
-        self.grads = {}  # node of a leaf -> the gradient it had at the beginning
+        self.leaf_grads = {}  # node of a leaf -> the gradient it had at the beginning
         self.cleared = set()  # nodes whose gradient was set before it was read
         self.touched = set()  # nodes whose gradient was set or added to
         self.final, self.final_grads, self.final_values = {}, {}, {}
@@ -282,6 +296,8 @@ class Trace(Level):
         stack.levels.append(self)
         self.depth = len(stack.levels)
         fitting.interceptors.append(self.intercept)
+        fitting.writers.append(self.write)
+        fitting.watchers.append(self.read)
         modes.hold_special("trace")
         self.watch = register_module_forward_pre_hook(self.called_module)
         return self
@@ -294,14 +310,22 @@ class Trace(Level):
                 take_back()
         stack.levels.remove(self)
         fitting.interceptors.remove(self.intercept)
+        fitting.writers.remove(self.write)
+        fitting.watchers.remove(self.read)
         modes.release_special("trace")
 
     def restore(self):
         """Give every captured tensor its array back, and every leaf the gradient that it had."""
-        for tensor, array, spec in self.captured:
+        for tensor, array, spec, payload, node in self.captured:
+            if tensor._array is not payload:
+                self.refused.append(
+                    (weakref.ref(tensor), "was given other memory or another shape (.data =, t_, resize_ ...)")
+                )
+            elif tensor._node is not node:
+                self.refused.append((weakref.ref(tensor), "was changed in place while gradients are recorded"))
             self.final[id(tensor)] = tensor._array
-            tensor._array, tensor._spec = array, spec
-        for node, was in self.grads.items():
+            tensor._array, tensor._spec, tensor._node = array, spec, node
+        for node, was in self.leaf_grads.items():
             now = self.final_grads[node] = node.grad
             if now is not None:
                 payload = self.final.get(id(now), now._array)
@@ -315,7 +339,7 @@ class Trace(Level):
     def twin(self, tensor):
         """A tensor from before the trace as it is outside; a traced one stays what it is."""
         if type(tensor._array) is not ndarray:
-            for captured, array, spec in self.captured:
+            for captured, array, spec, _, _ in self.captured:
                 if captured is tensor:
                     twin = wrap(array)
                     twin._spec = spec
@@ -336,15 +360,31 @@ class Trace(Level):
     # Gradients of leaves
 
     def note(self, node):
-        if node not in self.grads:
-            self.grads[node] = node.grad
+        if node not in self.leaf_grads:
+            self.leaf_grads[node] = node.grad
 
-    def scalar(self, value):
-        """A 0-d tensor for a number that Python computes at each run; returns it and the array to write the number into."""
+    def scalar(self, value, read):
+        """A 0-d tensor for a number that Python computes at each run, and the array to write it into; `read` says it now."""
         cell = np.array(value, np.float64)
         known = self.graph.input((), np.float64, ("number", len(self.numbers)))
         self.numbers.append((known, cell))
+        self.readers[known] = read
         return self.fresh_tensor(known, spec_of_value(known)), cell
+
+    def decide(self, value):
+        """The number that a Value is, if it depends on numbers that Python computes; taken for granted from now on."""
+        order = in_order([value])
+        if value.size != 1 or any(v.op in ("input", "array", "host", "pick") and v not in self.readers for v in order):
+            return None
+        readers = self.readers
+
+        def now():
+            known = {v: np.asarray(readers[v](), v.dtype) for v in order if v in readers}
+            return evaluated(order, known).item()
+
+        number = now()
+        self.guards.append((now, number))
+        return number
 
     def intercept(self, primitive, inputs, params):
         """An operation none of whose operands is traced yet."""
@@ -352,35 +392,71 @@ class Trace(Level):
             return None  # another thread
         return blank(self).apply(primitive, inputs, params)
 
+    def write(self, primitive, inputs, params):
+        """An operation in place; True if it was traced."""
+        if not stack.levels or stack.levels[0] is not self or any(traced(t) for t in inputs):
+            return False
+        blank(self).apply(primitive, inputs, params, inplace=True)
+        return True
+
+    def read(self, tensor, reading):
+        """Python reads the numbers of a tensor from before the trace: they are taken for granted, if they are few."""
+        array = tensor._array
+        if not stack.levels or stack.levels[0] is not self or type(array) is not ndarray:
+            return
+        if not reading:
+            self.capture(tensor)
+            return
+        if array.size > FEW:
+            raise CannotTrace(
+                f"compile: Python reads the {array.size} numbers of a tensor while a function is being traced; they would "
+                f"stay what they are now.\n  {user_line()}\nRead them outside of the compiled function."
+            )
+        ref = weakref.ref(tensor)
+
+        def now():
+            tensor = ref()
+            return None if tensor is None else tensor._array.tolist()
+
+        self.guards.append((now, now()))
+
     # Tensors
 
-    def capture(self, tensor):
+    def capture(self, tensor, direct=True):
         """Turn a tensor that the function found somewhere into an input of the program."""
         array = tensor._array
+        if direct:
+            self.direct.add(id(tensor))
         if type(array) is not ndarray:
             return tensor
         if type(tensor._node) is AccumulateGrad:
             self.note(tensor._node)
-        self.captured.append((tensor, array, tensor._spec))
         payload = self.payload_of(tensor, array)
+        self.captured.append((tensor, array, tensor._spec, payload, tensor._node))
         tensor._array, tensor._spec = payload, payload.spec
         return tensor
 
     def payload_of(self, tensor, array):
         alias = tensor._alias
-        if alias is not None and alias.base is not None:
-            base = self.capture(alias.base)._array
+        if alias is not None and alias.base is not None and (self.careful or id(tensor) not in self.arguments):
+            base = self.capture(alias.base, id(tensor) not in self.arguments)._array
             steps = [(Piece(step[0]) if type(step[0]) is piece_of else step[0], step[1]) for step in alias.steps]
             return self.view_payload(base, steps, tensor._spec)
         key = id(alias.version) if alias is not None else id(array)
         found = self.memory.get(key)
-        if found is not None and found.current.shape == array.shape:
-            return found
+        if found is not None:
+            payload, twin = found
+            if not same_region(array, twin[1]):
+                if self.careful:
+                    raise CannotTrace(f"compile: two tensors that share memory in a way not followed\n  {user_line()}")
+                raise SharedMemory("compile: an argument shares memory with another tensor")
+            self.same.append((tensor, twin[0]))
+            return payload
         if not recordable(array.dtype):
             raise CannotTrace(f"compile: tensors of {tensor._spec.dtype} are not compiled yet; use fallback=True")
         value = self.graph.input(array.shape, array.dtype, len(self.results))
         payload = self.root_payload(value, tensor._spec)
-        self.memory[key] = payload
+        self.memory[key] = payload, (tensor, array)
         self.results.append((payload, value, tensor))
         return payload
 
@@ -511,6 +587,20 @@ class Trace(Level):
         return payloads, several, False
 
 
+def same_region(one, other):
+    """Whether two arrays are the same numbers in memory."""
+    return (
+        one.__array_interface__["data"] == other.__array_interface__["data"]
+        and one.shape == other.shape
+        and one.strides == other.strides
+    )
+
+
+def traced(thing):
+    """Whether something is a tensor of a trace or a transform already."""
+    return isinstance(thing, Tensor) and type(thing._array) is not ndarray
+
+
 def mode_of(module):
     """A function that says whether a module trains."""
     ref = weakref.ref(module)
@@ -544,12 +634,31 @@ def gradient_set(node):
     """A program has set the gradient of a leaf (see Tensor.grad)."""
     trace = tracing()
     if trace is not None:
-        if node not in trace.touched and node not in trace.grads:
+        if node not in trace.touched and node not in trace.leaf_grads:
             trace.cleared.add(node)
         trace.note(node)
         if node not in trace.touched:
             trace.cleared.add(node)
         trace.touched.add(node)
+
+
+def data_set(tensor, value):
+    """`tensor.data = value` while a trace is at work: True if it was written into the tensor's memory."""
+    trace = tracing()
+    if trace is None:
+        return False
+    payload, given = trace.capture(tensor)._array, trace.capture(value)._array
+    if payload.spec.shape != given.spec.shape or payload.spec.dtype is not given.spec.dtype:
+        return False
+    payload.assign(given.value)
+    return True
+
+
+def gradient_read(node):
+    """A program reads the gradient of a leaf (see Tensor.grad)."""
+    trace = tracing()
+    if trace is not None:
+        trace.note(node)
 
 
 def blank(owner):

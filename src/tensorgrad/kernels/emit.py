@@ -454,7 +454,7 @@ class Writer:
 
     def call_product(self, body, value, pointer):
         """Matrix products by BLAS, one for each of the batch."""
-        a, b = (self.plan.access(arg) for arg in value.args)
+        a, b = self.plan.operands[value]
         single = value.dtype.itemsize == 4
         function, t = self.products[0 if single else 1], "float" if single else "double"
         self.declared[function] = (

@@ -80,6 +80,26 @@ def compute(value, argument):
     return FUNCTIONS[op](*args).astype(value.dtype, copy=False)
 
 
+def evaluated(order, known):
+    """The array of the last of some Values, each after those it is made of; `known` has the arrays of inputs."""
+
+    def argument(value):
+        if value.op == "const":
+            return np.asarray(value.attr[1], value.dtype)
+        return along(value.shape, value.attr) if value.op == "iota" else known[value]
+
+    known = dict(known)
+    with np.errstate(all="ignore"):
+        for value in order:
+            if value.op in VIEWS:
+                known[value] = viewed(value, argument(value.args[0]))
+            elif value not in known and value.op not in ("const", "iota"):
+                known[value] = (
+                    np.matmul(*map(argument, value.args)) if value.op == "matmul" else compute(value, argument)
+                )
+    return np.asarray(argument(order[-1]))
+
+
 def cast(x, dtype):
     return x != 0 if dtype.kind == "b" else x.astype(dtype)
 

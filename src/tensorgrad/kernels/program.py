@@ -91,8 +91,8 @@ class Program:
                         still = still and access.strides == contiguous(step.shape)
                         uses.setdefault(access.base, []).append((number, still))
             else:
-                for arg in step.value.args:
-                    uses.setdefault(plan.access(arg).base, []).append((number, False))
+                for access in plan.operands[step.value]:
+                    uses.setdefault(access.base, []).append((number, False))
         return uses
 
     def may_overwrite(self, result, target, uses):
@@ -187,7 +187,7 @@ class Program:
         if type(step) is Loops:
             return interpreted(step, self.plan, lambda value, held: array_of(value, held, self))
         value, plan = step.value, self.plan
-        accesses = [(plan.access(arg), arg) for arg in value.args]
+        accesses = list(zip(plan.operands[value], value.args, strict=True))
         table, slots = self.table, self.slots
         if value.op == "matmul":
             view = self.views.get(value)

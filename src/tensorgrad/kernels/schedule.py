@@ -93,6 +93,7 @@ class Scheduler:
         self.layouts = layouts  # input or array -> strides in elements
         self.order = in_order(roots)
         self.steps, self.place, self.stored, self.accesses = [], {}, {}, {}
+        self.operands = {}  # a matrix product or a Python function -> the Accesses of its arguments
         self.copies = {}  # a Value that is only a view or a number -> the copy of it that has a buffer
         for value in self.order:
             if value.op in ("input", "array"):
@@ -185,8 +186,7 @@ class Scheduler:
                 self.stored[value] = None
             return
         if op == "matmul" or op == "host":
-            for arg in value.args:
-                self.operand(arg, op)
+            self.operands[value] = tuple(self.operand(arg, op) for arg in value.args)
             self.place[value] = len(self.steps)
             self.steps.append(Product(value) if op == "matmul" else Host(value))
             if op == "matmul":
@@ -205,7 +205,7 @@ class Scheduler:
                 self.access(arg)
 
     def operand(self, value, op):
-        """An argument of a product or a Python function must lie in memory; for BLAS, with a stride of one."""
+        """Where an argument of a product or a Python function lies in memory; for BLAS, with a stride of one."""
         access = self.access(value)
         if op == "matmul":
             rows, columns = access.strides[-2:]
@@ -214,4 +214,5 @@ class Scheduler:
                 (rows == 1 or n == 1) and (columns >= n or m == 1)
             )
             if not good and not access.is_contiguous(value.shape):
-                self.accesses[value] = Access(self.laid_out(value), 0, contiguous(value.shape))
+                return Access(self.laid_out(value), 0, contiguous(value.shape))
+        return access

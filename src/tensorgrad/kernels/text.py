@@ -112,7 +112,7 @@ def source(program, inputs=()):
             lines += Loop(step, plan, names).lines()
         else:
             value = step.value
-            args = ", ".join(names[plan.access(a).base] for a in value.args)
+            args = ", ".join(names[access.base] for access in plan.operands[value])
             if type(step) is Host and value.op == "host":
                 made = [names[v] for v in plan.stored if v.op == "pick" and v.args[0] is value]
                 lines.append(f"{', '.join(made)} = {value.attr.name}({args})")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.autograd.modes import mode
 from tensorgrad.ops import fitting
 from tensorgrad.ops.primitive import Primitive
 
@@ -159,6 +160,8 @@ class ConvertMixin:
         array = self._array
         if self._spec.size != 1:
             raise RuntimeError(f"a Tensor with {self._spec.size} elements cannot be converted to Scalar")
+        if mode.special:
+            fitting.watch(self)
         value = array.item()
         return value if self._spec.dtype is not dtypes.bfloat16 else _FLOAT(value)
 
@@ -170,6 +173,8 @@ class ConvertMixin:
         """
         if type(self._array) is not np.ndarray:
             return self._array.tolist()
+        if mode.special:
+            fitting.watch(self)
         array = self._array
         return (array.astype(np.float32) if self._spec.dtype is dtypes.bfloat16 else array).tolist()
 
@@ -185,6 +190,8 @@ class ConvertMixin:
             return self._array.numpy(self)
         if self._spec.dtype is dtypes.bfloat16 and not force:
             raise TypeError("Got unsupported ScalarType BFloat16")
+        if mode.special:
+            fitting.watch(self)
         return self._array
 
     def apply_(self, function):
@@ -225,6 +232,10 @@ class ConvertMixin:
             raise RuntimeError("cannot resize variables that require grad")
         shape = fitting.sizes_of(sizes, "resize_")
         size = int(np.prod(shape, dtype=np.int64))
+        if mode.special:
+            fitting.watch(self, reading=False)
+        if type(self._array) is not np.ndarray:
+            raise self._array.no_numbers()
         memory = fitting.owner(self._array)
         if size <= memory.size and memory.flags.c_contiguous and memory.dtype == self._array.dtype:
             self._array = memory.reshape(-1)[:size].reshape(shape)
@@ -242,6 +253,8 @@ class ConvertMixin:
         >>> x = torch.ones(1); x.set_(torch.zeros(2))
         tensor([0., 0.])
         """
+        if mode.special:
+            fitting.watch(self, reading=False)
         source = fitting.wrap(np.empty(0, self._array.dtype)) if source is None else source
         self._array, self._spec = source._array, source._spec
         return self

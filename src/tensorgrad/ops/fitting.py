@@ -13,7 +13,7 @@ from tensorgrad.autograd.views import alias_of, check_saved
 Tensor = wrap = None  # set by tensorgrad.tensor
 interceptors = []  # while mode.special: functions (primitive, inputs, params) -> result or None (autocast, tracing)
 writers = []  # the same for operations in place (tracing)
-watchers = []  # while mode.special: functions of a tensor whose numbers Python is about to read (tracing)
+watchers = []  # while mode.special: functions (tensor, reading) of a tensor that Python reads, or gives other memory (tracing)
 
 INFERENCE_SAVED = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation "
@@ -253,10 +253,10 @@ def check_inplace_dtype(target, dtype):
         raise RuntimeError(f"result type {dtype.title} can't be cast to the desired output type {into.title}")
 
 
-def watch(tensor):
-    """While `mode.special`: Python is about to read the numbers of a tensor."""
+def watch(tensor, reading=True):
+    """While `mode.special`: Python is about to read the numbers of a tensor, or to give it another shape or memory."""
     for watcher in watchers:
-        watcher(tensor)
+        watcher(tensor, reading)
 
 
 def check_result(target, array):

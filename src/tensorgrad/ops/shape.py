@@ -4,6 +4,7 @@ The functions are in reshaping.py (all elements), parts.py (some of them), joini
 """
 
 # ruff: noqa: F401
+from tensorgrad.autograd.modes import mode
 from tensorgrad.autograd.views import alias_of, check_inplace
 from tensorgrad.ops.complexes import (
     _conj,
@@ -20,7 +21,7 @@ from tensorgrad.ops.complexes import (
     view_as_complex,
     view_as_real,
 )  # fmt: skip
-from tensorgrad.ops.fitting import sizes_of
+from tensorgrad.ops.fitting import sizes_of, watch
 from tensorgrad.ops.joining import (
     _cat,
     _flip,
@@ -105,6 +106,8 @@ def _in_place_view(function):
     """The form of a view function that gives its own tensor the new shape, for example `t_` of `t`."""
 
     def reshape_self(self, *args, **kwargs):
+        if mode.special:
+            watch(self, reading=False)
         recorded = recording() and self._node is not None
         check_inplace(self, recorded)
         result = function(shallow(self), *args, **kwargs)

@@ -10,7 +10,7 @@ import warnings
 from collections import OrderedDict, defaultdict
 
 from tensorgrad.autograd.graph import AccumulateGrad
-from tensorgrad.autograd.modes import set_recording, state
+from tensorgrad.autograd.modes import _special, mode, set_recording, state
 from tensorgrad.tensor import Tensor
 
 _before_every_step, _after_every_step = OrderedDict(), OrderedDict()
@@ -93,6 +93,21 @@ def _use_grad_for_differentiable(step):
     return wrapped
 
 
+def remember_state(optimizer):
+    """While `compile` traces a step: what the step adds to the state is taken away again if the trace fails."""
+    from tensorgrad.compiler.trace import tracing
+
+    trace = tracing()
+    if trace is not None:
+        before = {p: dict(own) for p, own in optimizer.state.items()}
+
+        def take_back():
+            optimizer.state.clear()
+            optimizer.state.update(before)
+
+        trace.undo.append(take_back)
+
+
 class Optimizer:
     """What all optimizers share: parameter groups, state, hooks. A subclass brings `step`.
 
@@ -144,6 +159,8 @@ class Optimizer:
 
         @functools.wraps(step)
         def hooked(self, *args, **kwargs):
+            if mode.special and "trace" in _special:
+                remember_state(self)
             before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
             if not (before or after or _before_every_step or _after_every_step):
                 return step(self, *args, **kwargs)
@@ -294,9 +311,9 @@ class Optimizer:
             for p in group["params"]:
                 if set_to_none:
                     node = p._node
-                    if type(node) is AccumulateGrad:
+                    if type(node) is AccumulateGrad and not mode.special:
                         node.grad = None
-                    elif p.grad is not None:
+                    elif mode.special or p.grad is not None:
                         p.grad = None
                 elif p.grad is not None:
                     if p.grad.grad_fn is not None:
