@@ -124,13 +124,47 @@ for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul
             globals()[_name] = _value
 
 _LAZY = {"autograd", "func", "nn", "optim", "utils", "linalg", "fft", "special", "distributions", "kernels", "show", "interop",
-         "data", "testing", "backends", "compiler", "amp", "cuda", "jit", "ops", "hub", "multiprocessing", "signal", "masked",
-         "serialization"}  # fmt: skip
+         "data", "testing", "backends", "compiler", "amp", "cuda", "ops", "signal", "masked", "serialization", "version",
+         "types"}  # fmt: skip
 
 
 # Public functions of such rooms
-_ELSEWHERE = {"vmap": "func", "compile": "compiler", "save": "serialization", "load": "serialization", "autocast": "amp",
-              "is_anomaly_enabled": "autograd.anomaly", "is_anomaly_check_nan_enabled": "autograd.anomaly"}  # fmt: skip
+_ELSEWHERE = {
+    "func": "vmap",
+    "compiler": "compile",
+    "serialization": "save load",
+    "amp": "autocast",
+    "autograd.anomaly": "is_anomaly_enabled is_anomaly_check_nan_enabled",
+    "settings": "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads "
+    "get_float32_matmul_precision set_float32_matmul_precision use_deterministic_algorithms "
+    "are_deterministic_algorithms_enabled is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode "
+    "get_deterministic_debug_mode set_warn_always is_warn_always_enabled set_flush_denormal set_default_device "
+    "get_default_device set_default_tensor_type",
+    "legacy": "FloatTensor DoubleTensor HalfTensor BFloat16Tensor ByteTensor CharTensor ShortTensor IntTensor LongTensor "
+    "BoolTensor",
+}
+_ELSEWHERE = {_name: _room for _room, _names in _ELSEWHERE.items() for _name in _names.split()}
+
+# Methods that PyTorch also has as functions.
+_METHODS = (
+    "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ asinh_ atan_ atanh_ ceil_ "
+    "clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ detach detach_ erf_ erfc_ exp2_ exp_ expm1_ fix_ floor_ frac_ "
+    "gcd_ get_device i0_ is_conj is_inference is_neg is_signed lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ "
+    "negative_ rad2deg_ reciprocal_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_"
+)
+_METHODS = frozenset(_METHODS.split())
+
+# What PyTorch has and tensorgrad has not: the error says so.
+_OUT = {"sparse tensors": "sparse sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor "
+                          "sparse_compressed_tensor spmm smm hspmm dsmm sspaddmm saddmm",
+        "quantized tensors": "quantize_per_tensor quantize_per_channel quantize_per_tensor_dynamic dequantize ao quantization "
+                             "qint8 quint8 qint32 fake_quantize_per_tensor_affine fake_quantize_per_channel_affine",
+        "nested tensors": "nested jagged",
+        "TorchScript, graph capture or export": "jit export onnx fx",
+        "distributed training": "distributed",
+        "__torch_function__ and dispatcher overrides": "overrides library",
+        "profiler (compile(..., explain=True) times kernels)": "profiler"}  # fmt: skip
+_OUT = {_name: _what for _what, _names in _OUT.items() for _name in _names.split()}
 
 
 def __getattr__(name):
@@ -139,6 +173,10 @@ def __getattr__(name):
         return _importlib.import_module(f"tensorgrad.{name}")
     if name in _ELSEWHERE:
         return getattr(_importlib.import_module(f"tensorgrad.{_ELSEWHERE[name]}"), name)
+    if name in _METHODS:
+        return getattr(Tensor, name)
+    if name in _OUT:
+        raise AttributeError(f"module 'tensorgrad' has no attribute '{name}': tensorgrad has no {_OUT[name]}")
     if name.startswith("__"):
         raise AttributeError(f"module 'tensorgrad' has no attribute '{name}'")
     value = globals()[name] = _find("", name)
@@ -146,7 +184,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_LAZY, *_NAMES.get("", ()), *_ELSEWHERE})
+    return sorted({*globals(), *_LAZY, *_NAMES.get("", ()), *_ELSEWHERE, *_METHODS})
 
 
 def is_tensor(obj):

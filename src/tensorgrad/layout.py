@@ -258,6 +258,26 @@ class LayoutMixin:
         """
         return False
 
+    def to_dense(self, dtype=None, *, masked_grad=None):
+        """The tensor itself, which is dense already (converted to `dtype`, if given).
+
+        >>> torch.ones(1).to_dense()
+        tensor([1.])
+        """
+        return self if dtype is None else self.to(dtype)
+
+    def to_sparse(self, *args, **kwargs):
+        """Raises: there are no sparse tensors here."""
+        raise NotImplementedError(
+            "tensorgrad has no sparse tensors: keep the tensor dense, or use scipy.sparse on x.numpy()"
+        )
+
+    to_sparse_coo = to_sparse_csr = to_sparse_csc = to_sparse_bsr = to_sparse_bsc = to_sparse
+
+    def to_mkldnn(self, dtype=None):
+        """Raises: tensors have one layout here."""
+        raise NotImplementedError("tensorgrad has no mkldnn layout: every tensor is strided")
+
     def is_pinned(self, device=None):
         """Always False.
 
