@@ -188,3 +188,17 @@ DETERMINED = {
     "linalg.eig": symmetric_eig,
     "linalg.eigvals": symmetric_eigenvalues,
 }
+
+
+def same_for_equals(sample, expected, got):
+    """The gradient of a vector, where any of several equal elements may have been chosen: all that they got together."""
+    x = sample.input.detach()
+    demand(x.ndim == 1, "gradients differ")
+    values, group = x.unique(return_inverse=True)
+    sums = [
+        torch.zeros(len(values), dtype=torch.float64).index_add(0, group, g.detach().double()) for g in (expected, got)
+    ]
+    near(*sums, "the gradient of equal elements together")
+
+
+SLOPES = {"sort": same_for_equals, "msort": same_for_equals, "mode": same_for_equals}

@@ -10,7 +10,7 @@ import math
 import torch
 
 from .checks import compare_errors, compare_strides, raised_sample, speaking
-from .subjects import Difference, Differences, Inapplicable
+from .subjects import Difference, Differences, Inapplicable, tensors_in
 
 
 def forms_of(info):
@@ -159,13 +159,29 @@ def compare_out(pair, sample, found):
                 if error is not None:
                     raise error
                 truth = lambda: pair.call(pair.reference, theirs, raised_sample(sample))[0]
-                pair.compare(left[0], right[0], kind, sample=sample, truth=truth)
+                try:
+                    pair.compare(left[0], right[0], kind, sample=sample, truth=truth)
+                except Difference as difference:
+                    if difference.kind not in ("values", "shape") or not unlike(expected, left[0]):
+                        raise
+                    pair.compare(expected, right[0], kind, sample=sample, truth=truth)
+                    pair.notes.add("PyTorch's out= contradicts its own result; here it agrees with it")
+                    continue
                 compare_room(pair, outs, (left[0], right[0]), kind)
         except Difference as difference:
             found.append(difference)
             if difference.kind == "missing":
                 break
     return compared
+
+
+def unlike(expected, written):
+    """Whether PyTorch wrote something else into an out= than it returns without: it left numbers out, or all of them."""
+    pairs = zip(tensors_in(expected), tensors_in(written))
+    return any(
+        a.shape != b.shape or (a.dtype == b.dtype and not torch.allclose(a, b, 1e-2, 1e-2, equal_nan=True))
+        for a, b in pairs
+    )
 
 
 def compare_room(pair, outs, returned, kind):

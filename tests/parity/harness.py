@@ -32,6 +32,7 @@ MAY_STAY_OUT = (
     "jiterator_*",
     "hash_tensor",
     "histogramdd",
+    "chalf",
     "torch._scaled_mm*",
     "torch.ops.aten._flash_attention_forward",
     "torch.ops.aten._efficient_attention_forward",

@@ -82,7 +82,7 @@ class Side:
     def find(self, dotted):
         """The attribute a user would write after the module's name."""
         value, path = self.module, self.name
-        for part in dotted.split("."):
+        for part in dotted.removeprefix("torch.").split("."):
             try:
                 value = getattr(value, part)
             except AttributeError:
@@ -200,7 +200,7 @@ class Side:
         fields = getattr(value, "__dataclass_fields__", None)
         if fields is None:
             return self.find(f"nn.{kind.__name__}")()
-        return self.find(f"nn.{kind.__name__}")(**{name: getattr(value, name) for name in fields})
+        return self.find(f"nn.{kind.__name__}")(**{name: self.carry(getattr(value, name)) for name in fields})
 
     def dtype(self, dtype):
         name = DTYPE_NAME_OF.get(dtype)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from .harness import CHECKS, REFERENCE, check_name, evenly
+from .measured import contradicted
 from .pool import score_all
 from .scoreboard import choose, table, totals
 from .subjects import Side, describe
@@ -387,3 +388,13 @@ def test_names_and_totals():
     found = dict(totals(marks))
     assert found["pass all five"] == 1 and found["pass result, gradient and tangent"] == 2
     assert "| `sub` | yes | yes | yes | no | yes |" in table(marks)
+
+
+def test_only_what_is_measured_excuses_a_derivative():
+    measured = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    off = measured + torch.tensor([0.0, 1e-3], dtype=torch.float64)
+    assert contradicted(off, measured + 1e-9, measured)
+    assert contradicted(measured * torch.nan, measured, measured)
+    assert not contradicted(measured, off, measured)
+    assert not contradicted(off, off + 1e-3, measured)
+    assert not contradicted(measured + 1e-8, measured - 1e-8, measured)

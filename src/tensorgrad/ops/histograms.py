@@ -22,13 +22,14 @@ def _plain(name, tensor, argument="input"):
 
 
 def _range(name, x, low, high):
-    """The ends of a histogram: those given, or the extremes of the data, and one apart where they coincide."""
+    """The ends of a histogram: those given, or the extremes of the data; where they coincide, some room around."""
     if low == high and x.size:
         low, high = x.min(), x.max()
     low, high = float(low), float(high)
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.{name}: range of [{low:g}, {high:g}] is not finite")
-    return (low - 1, high + 1) if low == high else (low, high)
+    room = 0 if low != high else 1 if name == "histc" else 0.5
+    return low - room, high + room
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
@@ -80,7 +81,7 @@ def _edges(name, x, bins, ends, dim):
             f"torch.histogramdd: min should not exceed max, but got min {ends[0]:g} max {ends[1]:g} for dimension {dim}"
         )
     else:
-        ends = _range("histogram", np.empty(0), *ends) if ends[0] != ends[1] else (ends[0] - 1, ends[1] + 1)
+        ends = _range("histogram", np.empty(0), *ends)
     from tensorgrad.ops.creation import linspace
 
     return linspace(*ends, count + 1, dtype=wrap(x)._spec.dtype)._array

@@ -39,8 +39,9 @@ def _places(mode, size, before, after):
     at = np.arange(-before, size + after)
     if mode == "replicate":
         return np.clip(at, 0, size - 1)
-    if mode == "circular":
-        return at % size
+    if mode == "circular":  # what is cut off does not come round again
+        first, last = max(-before, 0), size - max(-after, 0)
+        return (at - first) % max(last - first, 1) + first
     at = np.abs(at)
     return np.where(at >= size, 2 * (size - 1) - at, at)
 

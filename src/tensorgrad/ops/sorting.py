@@ -232,7 +232,10 @@ def _runs(rows):
 
 def _sorted_runs(rows):
     """The same of the rows in order."""
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] != 1 else np.argsort(rows[:, 0], kind="stable")
+    if rows.shape[1] == 1:
+        order = np.argsort(rows[:, 0], kind="stable")
+    else:
+        order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
     first, numbers, counts = _runs(rows[order])
     inverse = np.empty(len(rows), np.int64)
     inverse[order] = numbers

@@ -73,7 +73,7 @@ def pixel_shuffle(input, upscale_factor):
             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
             f"input.size(-3)={shape[-3]} is not divisible by {upscale_factor**2}"
         )
-    return _pixels_apart(input, upscale_factor)
+    return _pixels_apart(input, upscale_factor) if upscale_factor > 1 else input.clone()
 
 
 def pixel_unshuffle(input, downscale_factor):
@@ -96,7 +96,7 @@ def pixel_unshuffle(input, downscale_factor):
                 f"pixel_unshuffle expects {word} to be divisible by downscale_factor, but input.size({dim})={shape[dim]} is not "
                 f"divisible by {downscale_factor}"
             )
-    return _pixels_together(input, downscale_factor)
+    return _pixels_together(input, downscale_factor) if downscale_factor > 1 else input.clone()
 
 
 def channel_shuffle(input, groups):
