@@ -150,6 +150,39 @@ class Floats:
         p = self.plus(self.fma(self.times(r, r), p, r), 1.0)
         return self.two_to(p, self.whole("sub", self.as_bits(shifted), bits))
 
+    def expm1(self, x):
+        """exp(x) - 1: with x = n ln 2 + r it is 2^n (exp(r) - 1) + (2^n - 1), here halved so that 2^1024 is no step."""
+        if self.single:
+            low, high, magic = -40.0, 89.0, 12582912.0
+            ln2, tail, bits, mantissa, bias = 0.693359375, -2.12194440e-4, 0x4B400000, 23, 126
+            polynomial = EXP32
+        else:
+            low, high, magic = -60.0, 710.0, 6755399441055744.0
+            ln2, tail, bits, mantissa, bias = 0.6931471803691238, 1.9082149292705877e-10, 0x4338000000000000, 52, 1022
+            polynomial = EXP64
+        y = self.clamp(x, low, high)
+        shifted = self.fma(y, 1.4426950408889634, magic)
+        n = self.exact("fsub", shifted, magic)
+        r = self.fma(n, -tail, self.fma(n, -ln2, y))
+        p = self.fma(self.times(r, r), self.polynomial(r, polynomial), r)
+        whole = self.whole("add", self.whole("sub", self.as_bits(shifted), bits), bias)
+        half = self.from_bits(self.whole("shl", whole, mantissa))
+        result = self.exact("fmul", self.fma(half, p, self.exact("fsub", half, 0.5)), 2.0)
+        return self.select(self.compare("oeq", x, 0.0), x, result)
+
+    def log1p(self, x):
+        """log(u) for u = 1 + x rounded, and to it what the rounding lost, over u."""
+        u = self.exact("fadd", x, 1.0)
+        part = self.exact("fsub", u, 1.0)
+        lost = self.exact("fadd", self.exact("fsub", x, part), self.exact("fsub", 1.0, self.exact("fsub", u, part)))
+        result = self.plus(self.log(u), self.over(lost, u))
+        odd = self.body.add(f"or i1 {self.compare('oeq', x, 0.0)}, {self.compare('oeq', x, math.inf)}")
+        odd = self.body.add(f"or i1 {odd}, {self.compare('ole', x, -1.0)}")
+        plain = self.select(
+            self.compare("oeq", x, -1.0), -math.inf, self.select(self.compare("olt", x, -1.0), math.nan, x)
+        )
+        return self.select(odd, plain, result)
+
     def split(self, x):
         """x = m * 2^e for positive x, with m in [2/3, 4/3): (m, e as a float)."""
         mantissa, smallest = (23, 2.0**-126) if self.single else (52, 2.0**-1022)
@@ -191,15 +224,14 @@ class Floats:
         small = self.fma(self.times(z, x), self.polynomial(z, TANH32), x)
         e = self.exp(self.times(size, 2.0))
         large = self.minus(1.0, self.over(2.0, self.plus(e, 1.0)))
-        large = self.intrinsic("copysign", large, x)
-        return self.select(self.compare("olt", size, 0.625), small, large)
+        return self.intrinsic("copysign", self.select(self.compare("olt", size, 0.625), small, large), x)
 
     def erf(self, x):
         if not self.single:
             return self.library("erf", x)
         size = self.intrinsic("fabs", x)
         z = self.times(x, x)
-        small = self.times(x, self.polynomial(z, ERF32))
+        small = self.fma(x, self.polynomial(z, ERF32), x)
         clamped = self.select(self.compare("ogt", size, 3.94), 3.94, size)
         p = self.polynomial(clamped, ERFC32)
         large = self.minus(1.0, self.exp(self.exact("fsub", 0.0, p)))
@@ -239,7 +271,7 @@ LOG64 = (0.6666666666666666, 0.40000000000011143, 0.2857142856587611, 0.22222223
          0.15389542947695387, 0.1319676212448357, 0.13706006259998668)  # fmt: skip
 TANH32 = (-0.3333333317785046, 0.13333304277861624, -0.05395940590835395, 0.021769960917308626, -0.008346980494606172,
           0.002295841262758343)  # fmt: skip
-ERF32 = (1.1283791670623609, -0.3761263847599132, 0.11283782622062184, -0.026865438310515116, 0.005221053412537675,
+ERF32 = (0.1283791670623609, -0.3761263847599132, 0.11283782622062184, -0.026865438310515116, 0.005221053412537675,
          -0.0008484396550601893, 0.00011268253894199437, -9.673590811750782e-06)  # fmt: skip
 ERFC32 = (-0.00011981175019221578, 1.1291745850394863, 0.6342640865230018, 0.10687153196442022, -0.023761783463827145,
           0.0033199410520591338, -8.764126644486241e-05, -6.742732656579851e-05, 1.2833912959505306e-05,
@@ -266,8 +298,8 @@ SIGNED = {
 }
 INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "absolute": "fabs",
               "copysign": "copysign"}  # fmt: skip
-OWN = {"exp", "log", "tanh", "erf", "sign", "power", "maximum", "minimum"}
-LIBRARY = {"expm1", "log1p", "log2", "log10", "exp2", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh",
+OWN = {"exp", "log", "expm1", "log1p", "tanh", "erf", "sign", "power", "maximum", "minimum"}
+LIBRARY = {"log2", "log10", "exp2", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh",
            "acosh", "atanh", "atan2", "hypot", "fmax", "fmin", "erfc", "lgamma"}  # fmt: skip
 FUNCTIONS = frozenset((*ARITHMETIC, *WHOLE, *ORDER, *INTRINSICS, *OWN, *LIBRARY, "where", "cast", "negative", "logical_not",
                        "invert", "isnan", "isinf", "isfinite"))  # fmt: skip

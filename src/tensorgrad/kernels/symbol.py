@@ -101,6 +101,12 @@ class Symbol:
     def __len__(self):
         return self.value.shape[0]
 
+    def function(self, name):
+        """A function of numbers that NumPy has not."""
+        if name not in ("erf",):
+            raise CannotRecord(name)
+        return self.made(self.graph.map(name, (self.value,), self.value.dtype))
+
     # Shapes
 
     def reshape(self, *shape, order="C", copy=None):

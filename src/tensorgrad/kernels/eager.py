@@ -1,0 +1,235 @@
+"""Fused loops for eager operations: a kernel on arrays runs once on Symbols and becomes one loop for arrays of any size.
+
+`pointwise(function, arrays, params)` is what `function(*arrays, *params)` is, made in one pass over memory by as many
+threads as pay, or None where that cannot be. A loop is known by the function, its numbers, the dtypes, and which arrays
+are repeated along the innermost dimension; sizes and strides are given when it runs.
+"""
+
+import math
+
+import numpy as np
+
+from tensorgrad.kernels import machine, mathematics
+from tensorgrad.kernels.code import Code, module, parallel
+from tensorgrad.kernels.mathematics import TYPES, kind_of
+from tensorgrad.kernels.symbol import Symbol, recordable
+from tensorgrad.kernels.values import CannotRecord, Graph, in_order
+
+COST = {"exp": 6, "log": 8, "tanh": 10, "erf": 10, "expm1": 8, "log1p": 10, "divide": 2, "sqrt": 2}  # in additions
+THREADS_FROM = 200_000  # additions from which a second thread pays for its start
+FORMS = 16  # of one function: beyond this its numbers change all the time, and NumPy does it
+DEPTH = 3  # dimensions of a loop nest
+empty = np.empty
+
+
+class Loop:
+    """A compiled expression: call it with a table of sizes, pointers and strides."""
+
+    __slots__ = ("cost", "depth", "dtypes", "run")
+
+    def __init__(self, function, params, dtypes, patterns, depth):
+        graph = Graph()
+        shape = (4,) * depth
+        symbols = []
+        for number, (dtype, pattern) in enumerate(zip(dtypes, patterns, strict=True)):
+            seen = () if pattern == 2 else (4,) * (depth - 1) + (4 if pattern == 1 else 1,)
+            symbols.append(Symbol(graph, graph.input(seen, dtype, number)))
+        with np.errstate(all="ignore"):
+            results = function(*symbols, *params)
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        if not all(type(r) is Symbol for r in results):
+            raise CannotRecord("a result that is no array")
+        roots = [graph.expand(r.value, shape) for r in results]
+        self.dtypes, self.depth = [r.dtype for r in roots], depth
+        inputs = [s.value for s in symbols]
+        order = in_order(roots)
+        self.cost = sum(COST.get(v.op, 1) for v in order)
+        if any(slow(v) for v in order):
+            raise CannotRecord("a function that NumPy vectorises and a loop does not")
+        declared = {}
+        row = write_row(order, inputs, patterns, roots, declared)
+        work = write_work(
+            len(inputs), len(roots), [d.itemsize for d in (*dtypes, *self.dtypes)], patterns, depth, declared
+        )
+        public = [parallel("run", "work", declared, machine.threads())]
+        (self.run,) = machine.functions(module([row, work], public, declared), ["run"])
+
+
+def slow(value):
+    """Whether a loop would call the C library for each number."""
+    return value.op in mathematics.LIBRARY or value.op == "power" or (value.op == "tanh" and value.dtype.itemsize == 8)
+
+
+def write_row(order, inputs, patterns, roots, declared):
+    """One stretch: row(pointers of the inputs, pointers of the results, count)."""
+    pointers = [*[f"a{n}" for n in range(len(inputs))], *[f"r{n}" for n in range(len(roots))]]
+    code = Code("row", [*[("ptr", p) for p in pointers], ("i64", "n")], declared)
+    registers, numbers = {}, {v: n for n, v in enumerate(inputs)}
+
+    def load(value, place):
+        kind = kind_of(value.dtype)
+        x = code.load(f"%a{numbers[value]}", place, "i8" if kind == "b1" else TYPES[kind], max(1, value.dtype.itemsize))
+        return code.add(f"icmp ne i8 {x}, 0") if kind == "b1" else x
+
+    for value, pattern in zip(inputs, patterns, strict=True):
+        if pattern != 1 and value in order:
+            registers[value] = load(value, 0)
+    with code.loop(0, "%n") as i:
+        for value in order:
+            if value in registers:
+                continue
+            kind = kind_of(value.dtype)
+            if value.op == "input":
+                registers[value] = load(value, i)
+            elif value.op == "const":
+                registers[value] = mathematics.literal(value.attr[1], kind)
+            elif value.op in ("expand", "reshape"):
+                if (
+                    value.op == "reshape"
+                    and value.size != 1
+                    and [n for n in value.shape if n != 1] != [n for n in value.args[0].shape if n != 1]
+                ):
+                    raise CannotRecord("another shape")
+                registers[value] = registers[value.args[0]]
+            elif value.op in mathematics.FUNCTIONS and kind != "f2":
+                args = [registers[a] for a in value.args]
+                registers[value] = mathematics.number(
+                    code, value.op, args, [kind_of(a.dtype) for a in value.args], kind
+                )
+            else:
+                raise CannotRecord(value.op)
+        for n, root in enumerate(roots):
+            kind, x = kind_of(root.dtype), registers[root]
+            if kind == "b1":
+                x = code.add(f"zext i1 {x} to i8")
+            code.store(x, f"%r{n}", i, "i8" if kind == "b1" else TYPES[kind], max(1, root.dtype.itemsize))
+    return code
+
+
+def write_work(inputs, results, sizes, patterns, depth, declared):
+    """A thread's share: loops over the outer dimensions. The table: threads, sizes, then pointer and outer strides of each."""
+    code = Code("work", [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
+    field = lambda place, t: code.load("%table", place, t)
+    size = [field(1 + d, "i64") for d in range(depth)]
+    width = depth  # a pointer, and a stride in bytes for each outer dimension
+    arrays = [[field(1 + depth + width * n, "ptr"), *[field(2 + depth + width * n + d, "i64") for d in range(depth - 1)]]
+              for n in range(inputs + results)]  # fmt: skip
+    low = code.over(code.times(size[0], "%t"), "%T")
+    high = code.over(code.times(size[0], code.plus("%t", 1)), "%T")
+
+    def nest(level, pointers):
+        if level == depth - 1:
+            count = size[-1] if depth > 1 else code.minus(high, low)
+            code.run("row", *[("ptr", p) for p in pointers], ("i64", count))
+            return
+        with code.loop(low if level == 0 else 0, high if level == 0 else size[level]) as i:
+            nest(
+                level + 1,
+                [code.at(p, code.times(i, a[1 + level]), "i8") for p, a in zip(pointers, arrays, strict=True)],
+            )
+
+    pointers = [a[0] for a in arrays]
+    if depth == 1:
+        steps = [b if n >= inputs or patterns[n] == 1 else 0 for n, b in enumerate(sizes)]
+        pointers = [code.at(p, code.times(low, s), "i8") if s else p for p, s in zip(pointers, steps, strict=True)]
+    nest(0, pointers)
+    return code
+
+
+def collapsed(arrays, shape):
+    """(sizes, [(pattern, outer strides)]) of the nest that walks arrays broadcast to a shape, or None.
+
+    Patterns: 1 next to each other, 0 repeated along the innermost dimension, 2 one number for all.
+    """
+    rank, seen = len(shape), []
+    for a in arrays:
+        lead = rank - a.ndim
+        strides = [0] * lead + [0 if n == 1 else s for n, s in zip(a.shape, a.strides, strict=True)]
+        seen.append(strides)
+    sizes, kept = [], [[] for _ in arrays]
+    for axis in range(rank):
+        n = shape[axis]
+        if n == 1:
+            continue
+        if sizes and all(k[-1] == s[axis] * n for k, s in zip(kept, seen, strict=True)):
+            sizes[-1] *= n
+            for k, s in zip(kept, seen, strict=True):
+                k[-1] = s[axis]
+        else:
+            sizes.append(n)
+            for k, s in zip(kept, seen, strict=True):
+                k.append(s[axis])
+    if len(sizes) > DEPTH or not sizes:
+        return None
+    found = []
+    for a, strides in zip(arrays, kept, strict=True):
+        if not any(strides):
+            found.append((2, strides[:-1]))
+        elif strides[-1] == a.itemsize:
+            found.append((1, strides[:-1]))
+        elif strides[-1] == 0:
+            found.append((0, strides[:-1]))
+        else:
+            return None
+    return sizes, found
+
+
+loops = {}  # (function, numbers, dtypes, patterns, depth) -> Loop, or None where there is none
+forms = {}  # function -> how many
+
+
+def pointwise(function, arrays, params=()):
+    """function(*arrays, *params) in one pass, or None. Several results come as a list."""
+    shape = arrays[0].shape
+    for a in arrays:
+        if a.shape != shape or not a.flags.c_contiguous:
+            break
+    else:
+        shape, sizes, found = shape, (arrays[0].size,), [(1, ())] * len(arrays)
+        return run(function, arrays, params, shape, sizes, found)
+    try:
+        shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    except ValueError:
+        return None
+    nest = collapsed(arrays, shape)
+    return None if nest is None else run(function, arrays, params, shape, *nest)
+
+
+def run(function, arrays, params, shape, sizes, found):
+    depth = len(sizes)
+    key = function, params, tuple([(a.dtype, p) for a, (p, _) in zip(arrays, found, strict=True)]), depth
+    try:
+        loop = loops[key]
+    except KeyError:
+        loop = loops[key] = made(*key)
+    except TypeError:  # a number that cannot be a key
+        return None
+    if loop is None:
+        return None
+    for a in arrays:
+        if not a.flags.aligned:
+            return None
+    results = [empty(shape, dtype) for dtype in loop.dtypes]
+    count = math.prod(sizes)
+    threads = machine.threads() if loop.cost * count > THREADS_FROM else 1
+    table = [min(threads, sizes[0]), *sizes]
+    for a, (_, strides) in zip(arrays, found, strict=True):
+        table += [a.__array_interface__["data"][0], *strides]
+    outer = [1]
+    for n in sizes[:0:-1]:
+        outer.append(outer[-1] * n)
+    for r in results:
+        table += [r.__array_interface__["data"][0], *[o * r.itemsize for o in outer[:0:-1]]]
+    loop.run(np.array(table, np.int64).ctypes.data)
+    return results[0] if len(results) == 1 else results
+
+
+def made(function, params, seen, depth):
+    """The Loop of a function, or None."""
+    if forms.get(function, 0) >= FORMS or not all(recordable(dtype) for dtype, _ in seen):
+        return None
+    forms[function] = forms.get(function, 0) + 1
+    try:
+        return Loop(function, params, [d for d, _ in seen], [p for _, p in seen], depth)
+    except (CannotRecord, TypeError, ValueError, AttributeError, KeyError, NotImplementedError):
+        return None
