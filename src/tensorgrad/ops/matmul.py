@@ -33,7 +33,7 @@ def product(a, b):
     if a.dtype.itemsize == 2 and is_half(a.dtype):
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
     if a.ndim > 2 and b.ndim > 2 and a.shape[-1] == 1 and b.shape[-2] == 1:  # many outer products
-        return np.multiply(a, b)
+        return np.multiply(a, b, order="C")
     return np.matmul(a, b)
 
 

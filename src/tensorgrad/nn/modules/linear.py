@@ -30,9 +30,9 @@ class Linear(Module):
     """x @ weight.T + bias.
 
     >>> _ = torch.manual_seed(0); torch.nn.Linear(2, 1)(torch.ones(3, 2))
-    tensor([[0.5166],
-            [0.5166],
-            [0.5166]], grad_fn=<AddmmBackward0>)
+    tensor([[-0.2080],
+            [-0.2080],
+            [-0.2080]], grad_fn=<AddmmBackward0>)
     """
 
     __constants__ = ["in_features", "out_features"]
