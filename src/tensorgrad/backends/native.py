@@ -11,6 +11,10 @@ import importlib.util
 import os
 import warnings
 
+import numpy as np
+
+ndarray = np.ndarray
+
 PATIENCE = 0.02  # seconds of NumPy's work before LLVM is loaded
 _state = {"on": False if os.environ.get("TENSORGRAD_JIT") == "0" else None, "seconds": 0.0}
 
@@ -39,6 +43,55 @@ def _usable():
         warnings.warn(f"compiled kernels are off, NumPy is used instead: {error}", RuntimeWarning, stacklevel=2)
         return False
     return True
+
+
+LEAST = 1 << 12  # numbers from which one compiled loop (10 us to call) is faster than several of NumPy's
+
+
+def fused(kernel):
+    """A kernel of element-by-element steps, done in one loop where arrays are large: fused(kernel)(*arrays, *numbers).
+
+    >>> fused(lambda x, by: x * x + by)(np.array([1.0, 2.0]), 1.0)
+    array([2., 5.])
+    """
+
+    def call(x, *rest):
+        if type(x) is ndarray and x.size >= LEAST and (_state["on"] or ready(x.size * 1e-9)):
+            arrays, numbers = [x], []
+            for value in rest:
+                (arrays if type(value) is ndarray else numbers).append(value)
+            result = module("eager").pointwise(kernel, arrays, tuple(numbers))
+            if result is not None:
+                return result
+        return kernel(x, *rest)
+
+    return functools.wraps(kernel)(call)
+
+
+def fused_gradient(slope):
+    """g times a slope, as a function (g, *arrays and numbers), done in one loop where arrays are large."""
+
+    def call(g, *values):
+        if type(g) is ndarray and g.size >= LEAST and (_state["on"] or ready(g.size * 1e-9)):
+            arrays, order = [g], []
+            for value in values:
+                if type(value) is ndarray:
+                    arrays.append(value)
+                    order.append(...)
+                else:
+                    order.append(value)
+            result = module("eager").pointwise(placed, arrays, (tuple(order),))
+            if result is not None:
+                return result
+        return g * slope(*values)
+
+    def placed(*arguments):
+        """The gradient of arrays, with the numbers where they belong."""
+        g, *arrays, order = arguments
+        arrays = iter(arrays)
+        return g * slope(*[next(arrays) if value is ... else value for value in order])
+
+    return call
 
 
 @functools.cache

@@ -211,6 +211,8 @@ def run(function, arrays, params, shape, sizes, found):
             return None
     results = [empty(shape, dtype) for dtype in loop.dtypes]
     count = math.prod(sizes)
+    if not count:
+        return results[0] if len(results) == 1 else results
     threads = machine.threads() if loop.cost * count > THREADS_FROM else 1
     table = [min(threads, sizes[0]), *sizes]
     for a, (_, strides) in zip(arrays, found, strict=True):
@@ -231,5 +233,5 @@ def made(function, params, seen, depth):
     forms[function] = forms.get(function, 0) + 1
     try:
         return Loop(function, params, [d for d, _ in seen], [p for _, p in seen], depth)
-    except (CannotRecord, TypeError, ValueError, AttributeError, KeyError, NotImplementedError):
+    except Exception:  # a kernel may do anything with what is no array; as NumPy's it still works
         return None

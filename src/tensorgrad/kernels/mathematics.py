@@ -249,8 +249,8 @@ class Floats:
 
     def sign(self, x):
         one = self.intrinsic("copysign", 1.0, x)
-        zero = self.compare("ueq", x, 0.0)  # also NaN, which stays what it is
-        return self.select(zero, x, one)
+        zero = self.compare("ueq", x, 0.0)  # also NaN, which stays what it is; -0 becomes 0
+        return self.select(zero, self.exact("fadd", x, 0.0), one)
 
     def maximum(self, x, y):
         return self.intrinsic("maximum", x, y)

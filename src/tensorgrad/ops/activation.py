@@ -282,7 +282,7 @@ def _softplus_kernel(x, beta, threshold):
     y = np.log1p(y)
     if beta != 1:
         y = y / beta
-    return np.where(beyond, x, y) if beyond.any() else y
+    return y if type(beyond) is np.ndarray and not beyond.any() else np.where(beyond, x, y)
 
 
 _softplus = parametric(

@@ -11,6 +11,7 @@ import numpy as np
 from tensorgrad.autograd.graph import tick
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import check_saved
+from tensorgrad.backends import native
 from tensorgrad.ops import fitting
 from tensorgrad.ops.pointwise import FastUnary, Pointwise, published
 from tensorgrad.ops.primitive import wrap
@@ -28,6 +29,8 @@ def parametric(name, kernel, slope=None, params="", *, promote="same", node=None
     """
     params = tuple(params.split())
     slopes = None if slope is None else (slope,)
+    kernel = native.fused(kernel)
+    pulled = None if slope is None else native.fused_gradient(slope)
     primitive = Pointwise(name, kernel, slopes, ("x",), params=params, promote=promote, node=node, **options)
     words = slope.__code__.co_varnames[: slope.__code__.co_argcount] if slope else ()
     x_at = words.index("x") if "x" in words else None
@@ -48,7 +51,7 @@ def parametric(name, kernel, slope=None, params="", *, promote="same", node=None
                 if x._alias is not None:
                     check_saved(x, self)
                 values[x_at] = x._array
-            return (g * slope(*values),)
+            return (pulled(g, *values),)
 
         def backward_tensors(self, g, saved):
             return (g * slope(*[self.opened(value) for value in saved]),)

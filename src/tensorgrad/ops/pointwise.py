@@ -12,6 +12,7 @@ from tensorgrad import dtypes
 from tensorgrad.autograd.graph import Node, tick
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import check_saved
+from tensorgrad.backends import native
 from tensorgrad.dtypes import FLOAT, result_dtype
 from tensorgrad.ops import fitting
 from tensorgrad.ops.fitting import broadcast_error, is_number, must_be_tensor, number_array, write_out
@@ -172,6 +173,8 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
     >>> x = torch.tensor(2., requires_grad=True); cube(x).backward(); x.grad
     tensor(12.)
     """
+    if not isinstance(kernel, np.ufunc) and promote != "bool":
+        kernel = native.fused(kernel)
     primitive = Pointwise(
         name, kernel, None if slope is None else (slope,), ("x",), promote=promote, node=node, **options
     )
@@ -186,6 +189,7 @@ def unary(name, kernel, slope=None, *, doc=None, promote="float", node=None, **o
                 "__slots__": (),
                 "primitive": primitive,
                 "slope": staticmethod(slope),
+                "pulled": staticmethod(native.fused_gradient(slope)),
                 "saved_outputs": (0,) if saves_y else (),
                 "frees": saves_x or saves_y,
                 "backward": {
@@ -235,16 +239,16 @@ class FastUnary(Node):
         (x,) = saved
         if x._alias is not None:
             check_saved(x, self)
-        return (g * self.slope(x._array),)
+        return (self.pulled(g, x._array),)
 
     def from_y(self, g, saved):
-        return (g * self.slope(saved[0]),)
+        return (self.pulled(g, saved[0]),)
 
     def from_xy(self, g, saved):
         x, y = saved
         if x._alias is not None:
             check_saved(x, self)
-        return (g * self.slope(x._array, y),)
+        return (self.pulled(g, x._array, y),)
 
     def from_none(self, g, saved):
         return (g * self.slope(),)
