@@ -57,7 +57,7 @@ class Primitive:
     def __init__(self, name, kernel, *, rules=None, transpose=None, pullback=None, arity=1, params=None, inputs=None,
                  node=None, on_tensors=False, fit=False, view=False, mutates=False, fresh=False, passes=False, count=None,
                  integer_outputs=(), pushforward=None, batch=None, linear=None, multilinear=False, rest_from=1,
-                 shown=None):  # fmt: skip
+                 shown=None, uses=None):  # fmt: skip
         code = getattr(kernel, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code else ()
         self.name, self.kernel, self.arity = name, kernel, arity
@@ -72,6 +72,7 @@ class Primitive:
         self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
         self.fresh, self.passes = fresh, passes  # only what says so: a rule may hand `g` on, or a view of it
         self.rest_from, self._class, self._saver = rest_from, None, None
+        self.uses = uses  # of several outputs, those that the rules read: the others are not kept, and may be changed
         self.shown = shown or {}  # input or parameter -> the name that `_saved_NAME` shows it under
         self.plan()
         PRIMITIVES[name] = self
@@ -147,7 +148,7 @@ class Primitive:
                 if word:
                     members["saved_names"][word] = position
             if self.saves_output:
-                members["saved_outputs"] = tuple(range(8))
+                members["saved_outputs"] = tuple(range(8)) if self.uses is None else self.uses
             members["frees"] = any(kind in ("input", "output", "rest") for kind, _, _ in self.needs)
             self._class = type(self.node_name, (PrimitiveNode,), members)
         return self._class
@@ -219,7 +220,9 @@ class Primitive:
 
     def saver(self):
         """The function (inputs, params, edges, out) -> saved values: `needs` written as one expression and compiled."""
-        terms = []
+        terms, outputs = [], "out"
+        if self.uses is not None:
+            outputs = "".join(f"out[{i}], " if i in self.uses else "None, " for i in range(max(self.uses) + 1))
         for kind, key, users in self.needs:
             if kind == "input":
                 asked = " or ".join(f"edges[{user}] is not None" for user in users)
@@ -229,7 +232,7 @@ class Primitive:
                 terms.append(
                     {
                         "param": f"params[{key}]",
-                        "output": "out",
+                        "output": outputs if self.uses is None else f"({outputs})",
                         "spec": f"None if inputs[{key}] is None else inputs[{key}]._spec",
                         "wanted": "tuple([edge is not None for edge in edges])",
                         "specs": "tuple([None if t is None else t._spec for t in inputs])",
@@ -394,6 +397,9 @@ class PrimitiveNode(Node):
         if type(value) is tuple:
             parts = []
             for index, array in enumerate(value):
+                if array is None:
+                    parts.append(None)
+                    continue
                 part = wrap(array)
                 part._node = Pick(self, index) if part._spec.dtype.category >= FLOAT else None
                 parts.append(part)
