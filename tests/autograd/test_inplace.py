@@ -273,3 +273,31 @@ def test_shape_changes_in_place_differentiate():
     y.squeeze_(0)
     (y * torch.arange(6.0).reshape(3, 2)).sum().backward()
     assert x.grad.tolist() == [[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]
+
+
+OVERWRITABLE = {  # operations whose derivative does not read their result: it may be overwritten, as after nn.ReLU(inplace=True)
+    "div": lambda x: x / (x + 1),
+    "max": lambda x: x.max(1).values,
+    "sort": lambda x: x.sort(1).values,
+    "topk": lambda x: x.topk(2, 1).values,
+    "cummax": lambda x: x.cummax(1).values,
+    "kthvalue": lambda x: x.kthvalue(2, 1).values,
+    "var_mean": lambda x: torch.var_mean(x, 1)[0],
+    "layer_norm": lambda x: torch.nn.functional.layer_norm(x, (4,)),
+    "batch_norm": lambda x: torch.nn.functional.batch_norm(x, None, None, training=True),
+    "group_norm": lambda x: torch.nn.functional.group_norm(x, 2),
+    "max_pool": lambda x: torch.nn.functional.max_pool1d(x, 2),
+    "linear": lambda x: torch.nn.functional.linear(x, torch.ones(2, 4, dtype=x.dtype)),
+}
+
+
+@pytest.mark.parametrize("name", OVERWRITABLE)
+def test_a_result_that_no_derivative_reads_may_be_overwritten(name):
+    x = torch.tensor([[1.0, 2.0, 4.0, 3.0], [0.5, -1.0, 2.5, 7.0]], dtype=torch.float64)
+
+    def gradient(change):
+        leaf = x.clone().requires_grad_()
+        (change(OVERWRITABLE[name](leaf * 2)) ** 2).sum().backward()
+        return leaf.grad
+
+    assert torch.allclose(gradient(lambda y: y.mul_(3)), gradient(lambda y: y * 3))

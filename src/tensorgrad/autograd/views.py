@@ -15,6 +15,7 @@ import numpy as np
 
 from tensorgrad.autograd.graph import FREED, AccumulateGrad, Node, Pick, extra_of, tick
 from tensorgrad.autograd.modes import mode, state
+from tensorgrad.spec import spec_of
 
 NEVER_BEFORE = 1 << 62  # later than every node
 ndarray = np.ndarray
@@ -122,7 +123,8 @@ def check_outputs(node):
     """Raise if an output that `node` saved has been changed in place since."""
     for version in node.extra.cells:
         if version.changed > node.seq:
-            raise_modified(None, version, node, node)
+            saved = node.saved[node.saved_names["result"]] if "result" in node.saved_names and node.saved else None
+            raise_modified(spec_of(saved) if type(saved) is ndarray else None, version, node, node)
 
 
 def raise_modified(spec, version, node, maker):

@@ -42,11 +42,12 @@ mul = binary("mul", np.multiply, slopes=(lambda b: b, lambda a: a), doc="""Multi
     """)  # fmt: skip
 _rsub = binary("rsub", lambda a, b: b - a, slopes=(lambda: -1, lambda: 1), check=lambda operands: _no_bools(operands),
                node="RsubBackward1")  # fmt: skip
-_div = binary("div", np.true_divide, slopes=(lambda b: 1 / b, lambda b, out: -out / b), promote="float")
+_div = binary("div", np.true_divide, slopes=(lambda b: 1 / b, lambda a, b: -(a / b) / b), promote="float")
 _pow = binary(
     "pow", lambda a, b: _power(a, b),
     slopes=(lambda a, b: _power_slope(a, b), lambda a, b, out: _exponent_slope(a, b, out)),
     node="PowBackward1", number_node="PowBackward0", check=lambda operands: _no_negative_exponent(*operands),
+    shown={"b": "exponent"},
 )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def choosing(name, choose, node=None):
         return (values, where) if keepdim else (values.squeeze(dim), where.squeeze(dim))
 
     return Primitive(
-        name, kernel, count=True, fresh=True, node=node, batch="dims",
+        name, kernel, count=True, uses=(1,), fresh=True, node=node, batch="dims",
         pullback=lambda g, x_spec, out, dim, keepdim: chosen_back(g, x_spec, out, dim, keepdim),
         pushforward=lambda t, out, dim, keepdim: chosen_moves(t, out, dim, keepdim),
     )  # fmt: skip

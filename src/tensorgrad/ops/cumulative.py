@@ -23,8 +23,8 @@ def _accumulate(ufunc, x, dim):
     if not x.ndim:
         return x.copy()
     if is_half(x.dtype):
-        return ufunc.accumulate(x, dim, dtype=np.float32).astype(x.dtype)
-    return ufunc.accumulate(x, dim, dtype=x.dtype)
+        return ufunc.accumulate(x, dim, dtype=np.float32, out=np.empty(x.shape, np.float32)).astype(x.dtype)
+    return ufunc.accumulate(x, dim, dtype=x.dtype, out=np.empty(x.shape, x.dtype))
 
 
 _cumsum = Primitive(
@@ -130,7 +130,7 @@ def _running_extreme(name, ufunc):
     def kernel(x, dim):
         if not x.ndim:
             return x.copy(), np.zeros((), np.int64)
-        values = ufunc.accumulate(x, dim)
+        values = ufunc.accumulate(x, dim, out=np.empty(x.shape, x.dtype))
         places = np.arange(x.shape[dim]).reshape([-1 if d == dim else 1 for d in range(x.ndim)])
         reached = np.where((x == values) | (x != x), places, 0)  # the latest of equal ones, and of NaN
         return values, np.maximum.accumulate(reached, dim)
@@ -139,7 +139,7 @@ def _running_extreme(name, ufunc):
         return None if g[0] is None else xp.scatter_zeros(g[0], out[1], x_spec, dim)
 
     primitive = Primitive(
-        name, kernel, count=True, fresh=True, pullback=back, batch="dims",
+        name, kernel, count=True, uses=(1,), fresh=True, pullback=back, batch="dims",
         pushforward=lambda t, out, dim: chosen_moves(t, out, dim),
     )  # fmt: skip
     result = return_type(name)
@@ -185,7 +185,7 @@ def _logcumsumexp_kernel(x, dim):
     if not x.ndim or not x.size:
         return x.copy()
     if x.dtype.kind != "c":
-        return np.logaddexp.accumulate(x, dim)
+        return np.logaddexp.accumulate(x, dim, out=np.empty(x.shape, x.dtype))
     y = np.moveaxis(x.copy(), dim, 0)
     for i in range(1, len(y)):  # the phase goes on from that of the larger term
         swap = y[i].real < y[i - 1].real

@@ -236,7 +236,7 @@ def _frexp_kernel(x):
 
 _frexp = Primitive(
     "frexp", _frexp_kernel, integer_outputs=(1,), count=2, fresh=True, batch="leading",
-    pullback=lambda g, out: _frexp_back(g[0], out[1]), pushforward=lambda t, out: (_frexp_back(t, out[1]), None),
+    uses=(1,), pullback=lambda g, out: _frexp_back(g[0], out[1]), pushforward=lambda t, out: (_frexp_back(t, out[1]), None),
 )  # fmt: skip
 
 

@@ -197,17 +197,10 @@ def _batch(apply, values, batched, params, rows):
     return out, mean, rstd, variance.reshape(rows, -1)
 
 
-class Normalization(Primitive):
-    """Of its results only the statistics are saved."""
-
-    def record(self, inputs, params, edges, out):
-        return super().record(inputs, params, edges, (NOTHING, *out[1:3], NOTHING))
-
-
 def _declared(kind, node):
-    return Normalization(
+    return Primitive(
         kind + "_norm", _kernel, arity=5, params=("kind", "count", "eps"), inputs=("x", "w", "b", "mean", "var"), fresh=True,
-        count=4, node=node, pullback=_pullback, pushforward=_pushforward, batch=_batch,
+        count=4, uses=(1, 2), node=node, pullback=_pullback, pushforward=_pushforward, batch=_batch,
     )  # fmt: skip
 
 
@@ -405,15 +398,8 @@ def _rms_batch(apply, values, batched, params, rows):
     return out, rstd
 
 
-class SizeNormalization(Primitive):
-    """Of its results only the inverse sizes are saved."""
-
-    def record(self, inputs, params, edges, out):
-        return super().record(inputs, params, edges, (NOTHING, out[1]))
-
-
-_rms = SizeNormalization(
-    "rms_norm", _rms_kernel, arity=2, fresh=True, count=2, node="MulBackward0", pullback=_rms_pullback,
+_rms = Primitive(
+    "rms_norm", _rms_kernel, arity=2, fresh=True, count=2, uses=(1,), node="MulBackward0", pullback=_rms_pullback,
     pushforward=_rms_pushforward, batch=_rms_batch,
 )  # fmt: skip
 

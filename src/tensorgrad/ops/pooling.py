@@ -61,7 +61,7 @@ _max_pool_indices = Primitive(
 )  # fmt: skip
 _max_pool = Primitive(
     "max_pool", lambda x, kernel, stride, padding, dilation, size: kernels.max_pool(x, kernel, stride, padding, dilation, size),
-    fresh=True, batch="leading", count=2, node="MaxPool2DWithIndicesBackward0",
+    fresh=True, batch="leading", count=2, uses=(1,), node="MaxPool2DWithIndicesBackward0",
     rules={"x": lambda g, x_spec, out, kernel, stride, padding, dilation: xp.max_pool_gradient(
         g[0], out[1], tuple(x_spec.shape[-len(kernel):]), kernel, stride, padding, dilation)},
     pushforward=lambda t, out, kernel, stride, padding, dilation: (

@@ -51,7 +51,7 @@ _average_gradient = Primitive(
 def _picking(name, kernel, nodes, arity, batch="leading"):
     """A maximum that returns flat positions: its derivative only moves numbers. One variant for each number of dims."""
     first = Primitive(
-        name, kernel, arity=arity, fresh=True, batch=batch, count=2, node=nodes[2],
+        name, kernel, arity=arity, fresh=True, batch=batch, count=2, uses=(1,), node=nodes[2],
         rules={"x": lambda g, x_spec, out, size: xp.place(g[0], out[1], tuple(x_spec.shape[-len(size):]))},
         pushforward=lambda t_x, out, size: (_pick(t_x, out[1], len(size)), None),
     )  # fmt: skip

@@ -36,7 +36,7 @@ def _sort_kernel(x, dim, descending):
 
 
 _sort = Primitive(
-    "sort", _sort_kernel, count=True, fresh=True, batch="dims",
+    "sort", _sort_kernel, count=True, uses=(1,), fresh=True, batch="dims",
     pullback=lambda g, x_spec, out, dim: chosen_back(g, x_spec, out, dim),
     pushforward=lambda t, out, dim: chosen_moves(t, out, dim),
 )  # fmt: skip
@@ -106,7 +106,7 @@ def _topk_kernel(x, k, dim, largest):
 
 
 _topk = Primitive(
-    "topk", _topk_kernel, count=True, fresh=True, batch="dims",
+    "topk", _topk_kernel, count=True, uses=(1,), fresh=True, batch="dims",
     pullback=lambda g, x_spec, out, dim: chosen_back(g, x_spec, out, dim),
     pushforward=lambda t, out, dim: chosen_moves(t, out, dim),
 )  # fmt: skip
@@ -152,7 +152,7 @@ def _kth_kernel(x, k, dim, keepdim):
 
 
 _kthvalue = Primitive(
-    "kthvalue", _kth_kernel, count=True, fresh=True, batch="dims",
+    "kthvalue", _kth_kernel, count=True, uses=(1,), fresh=True, batch="dims",
     pullback=lambda g, x_spec, out, dim, keepdim: chosen_back(g, x_spec, out, dim, keepdim),
     pushforward=lambda t, out, dim, keepdim: chosen_moves(t, out, dim, keepdim),
 )  # fmt: skip

@@ -132,7 +132,7 @@ zeta = binary("zeta", special_kernel("zeta"), slopes=(_unknown("zeta"), lambda a
 # Normal distribution
 
 ROOT_PI, ROOT_TWO = math.sqrt(math.pi), math.sqrt(2)
-erfinv = _one("erfinv", lambda y: ROOT_PI / 2 * xp.exp(y * y), "The inverse of erf.",
+erfinv = _one("erfinv", lambda x: ROOT_PI / 2 * xp.exp(xp.square(xp.erfinv(x))), "The inverse of erf.",
               "erfinv(torch.tensor([0., 0.5]))", "tensor([0.0000, 0.4769])")  # fmt: skip
 erfcx = _one("erfcx", lambda x, y: 2 * x * y - 2 / ROOT_PI, "exp(x²) erfc(x), which does not vanish for large x.",
              "special.erfcx(torch.tensor([0., 10.]))", "tensor([1.0000, 0.0561])", "SpecialErfcxBackward0")  # fmt: skip
@@ -191,7 +191,11 @@ def _beside_zero(x, value, at_zero):
     return xp.choose(zero, at_zero, value(xp.choose(zero, 1, x, x)), x)
 
 
-sinc = unary("sinc", special_kernel("sinc"), lambda x, y: _beside_zero(x, lambda x: (xp.cos(math.pi * x) - y) / x, 0),
+def _sinc_slope(x):
+    return _beside_zero(x, lambda x: (xp.cos(math.pi * x) - xp.sinc(x)) / x, 0)
+
+
+sinc = unary("sinc", special_kernel("sinc"), lambda x: _sinc_slope(x),
     doc="sin(πx) / (πx)." + _example("sinc(torch.tensor([0., 0.5]))", "tensor([1.0000, 0.6366])"))  # fmt: skip
 
 # Bessel functions

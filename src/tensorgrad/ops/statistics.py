@@ -64,11 +64,11 @@ tensors["mean_kept"] = lambda x, dims: x.mean(dims, keepdim=True) if dims else x
 def _both_back(of_deviation):
     """The gradient of (deviation, mean)."""
 
-    def back(g, x, out, dims, correction):
+    def back(g, x, dims, correction, deviation=None):
         g_deviation, g_mean = g
         parts = []
         if g_deviation is not None:
-            parts.append(of_deviation(g_deviation, x, out[0], dims, correction))
+            parts.append(of_deviation(g_deviation, x, deviation, dims, correction))
         if g_mean is not None:
             share = xp.reshape(g_mean, kept(x.shape, dims)) / max(count_along(x.shape, dims), 1)
             parts.append(xp.expand(share, tuple(x.shape)))
@@ -77,6 +77,8 @@ def _both_back(of_deviation):
     return back
 
 
+_var_mean_back = _both_back(lambda g, x, _, dims, correction: _var_back(g, x, dims, correction))
+_std_mean_back = _both_back(_std_back)
 _var = Primitive(
     "var", lambda x, dims, correction, keepdim: _var_mean(x, dims, correction, keepdim)[0], fresh=True, batch="dims",
     fit=True, rules={"x": lambda g, x, dims, correction: _var_back(g, x, dims, correction)}, shown={"dims": "dim"},
@@ -87,11 +89,11 @@ _std = Primitive(
 )  # fmt: skip
 _var_and_mean = Primitive(
     "var_mean", lambda x, dims, correction, keepdim: _var_mean(x, dims, correction, keepdim), count=True, batch="dims", fit=True,
-    rules={"x": _both_back(lambda g, x, out, dims, correction: _var_back(g, x, dims, correction))},
+    rules={"x": lambda g, x, dims, correction: _var_mean_back(g, x, dims, correction)},
 )  # fmt: skip
 _std_and_mean = Primitive(
     "std_mean", lambda x, dims, correction, keepdim: _std_mean(x, dims, correction, keepdim), count=True, batch="dims", fit=True,
-    rules={"x": _both_back(_std_back)},
+    uses=(0,), rules={"x": lambda g, x, out, dims, correction: _std_mean_back(g, x, dims, correction, out[0])},
 )  # fmt: skip
 
 
