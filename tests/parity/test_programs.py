@@ -78,12 +78,17 @@ def facts(tensor):
     return {
         "dtype": spoken(tensor.dtype),
         "shape": tuple(tensor.shape),
-        "layout": (tensor._is_view(), tensor.stride(), tensor.storage_offset(), tensor.is_contiguous()),
+        "layout": (tensor._is_view(), strides_that_count(tensor), tensor.storage_offset(), tensor.is_contiguous()),
         "requires_grad": tensor.requires_grad,
         "is_leaf": tensor.is_leaf,
         "grad_fn": None if node is None else node.name().split("::")[-1],
         "repr": spoken(repr(tensor)),
     }
+
+
+def strides_that_count(tensor):
+    """The strides, None where a dim of one is never stepped along."""
+    return tuple(None if n == 1 else step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def same(theirs, ours, where):

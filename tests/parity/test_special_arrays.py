@@ -191,7 +191,9 @@ def test_borders_of_polynomials(name, dtype):
     xs = [0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 0.3, INF, -INF, 1e10, -3, 0.999]
     degrees = [NAN, INF, -INF, -1, -0.5, 0, 0.7, 1, 2, 3, 5, 7, 8, 9, 10, 30, 31, 100, 129]
     pairs = np.array(list(itertools.product(xs, degrees))).T
-    compare(name, dtype, *as_dtype(dtype, *pairs))
+    overflows = lambda x, n: (n > 60) | (np.abs(x) > 1e9)  # in PyTorch's float32: infinity minus infinity is left
+    odd = overflows if dtype is F32 and name.startswith("hermite") else None
+    compare(name, dtype, *as_dtype(dtype, *pairs), odd=odd)
 
 
 RANGES = {

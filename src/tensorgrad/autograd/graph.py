@@ -46,7 +46,10 @@ class Node:
     @property
     def next_functions(self):
         """The nodes that this one hands gradients to, each with the number of its output."""
-        return tuple((edge.parent, edge.index) if type(edge) is Pick else (edge, 0) for edge in self.edges)
+        edges, primitive = self.edges, getattr(self, "primitive", None)
+        if primitive is not None:
+            edges = primitive.shown_edges(edges)
+        return tuple((edge.parent, edge.index) if type(edge) is Pick else (edge, 0) for edge in edges)
 
     @property
     def metadata(self):

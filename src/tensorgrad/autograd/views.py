@@ -107,8 +107,9 @@ def type_name(spec):
 
 
 def short_name(node):
-    """The name of an operation without "Backward0"."""
-    return re.sub(r"Backward\d*$", "", node.name())
+    """The name of an operation without "Backward0", as PyTorch's errors give it."""
+    name = re.sub(r"Backward\d*$", "", node.name())
+    return f"torch::autograd::{name}" if name == "CopySlices" else name
 
 
 def check_saved(tensor, node):

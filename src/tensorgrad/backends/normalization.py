@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from tensorgrad.backends import native
 from tensorgrad.backends.precision import is_half
 
 PIECE = 1 << 16  # numbers worked on at a time
@@ -24,6 +25,8 @@ def normalize(x, w, b, eps, mean=None, rstd=None):
     array([-1.,  1.])
     """
     _, groups, _, _ = x.shape
+    if _is_native(x, w, b):
+        return native.module("rows").normalize(np.ascontiguousarray(x), w, b, eps, mean, rstd)
     half = is_half(x.dtype)
     work = np.dtype(np.float32) if half else x.dtype
     out = np.empty(x.shape, x.dtype)
@@ -67,7 +70,7 @@ def normalize_gradient(g, x, w, mean, rstd, wanted, given=False, by_place=False)
     >>> x, g = np.array([1.0, 3.0]).reshape(1, 1, 1, 2), np.array([1.0, 0.0]).reshape(1, 1, 1, 2)
     >>> gx, _, _ = normalize_gradient(g, x, None, np.array([2.0]), np.array([0.5]), (True, False, False))
     >>> gx.ravel()
-    array([0.125, 0.125])
+    array([ 0.1875, -0.1875])
     """
     half = is_half(x.dtype)
     work = np.dtype(np.float32) if half else x.dtype
@@ -127,6 +130,11 @@ def normalize_by_size(x, w, eps):
     >>> normalize_by_size(np.array([[3.0, 4.0]]), None, 0.0)[1]
     array([[0.28284271]])
     """
+    if _is_native(x[None, :, None], w):
+        w = None if w is None else w.reshape(1, 1, 1, -1)
+        x = np.ascontiguousarray(x)
+        out, _, rows, _ = native.module("rows").normalize(x[None, :, None], w, None, eps, None, None, centred=False)
+        return out.reshape(x.shape), rows[:, None]
     work = np.dtype(np.float32) if is_half(x.dtype) else x.dtype
     out, rows = np.empty(x.shape, x.dtype), np.empty((len(x), 1), work)
     for some, (products,) in _row_pieces(x, work, 1):
@@ -147,6 +155,20 @@ def normalize_by_size_gradient(g, x, w, rows, wanted):
     >>> gx, gw
     (array([[0., 0.]]), array([1., 1.]))
     """
+    if _is_native(x[None, :, None], g, w):
+        g, x = (np.ascontiguousarray(t)[None, :, None] for t in (g, x))
+        gx, gw, _ = native.module("rows").normalize_gradient(
+            g,
+            x,
+            None if w is None else w.reshape(1, 1, 1, -1),
+            None,
+            rows[:, 0],
+            (*wanted, False),
+            False,
+            True,
+            centred=False,
+        )
+        return None if gx is None else gx.reshape(g.shape[1], -1), None if gw is None else gw.ravel()
     work = np.dtype(np.float32) if is_half(x.dtype) else x.dtype
     gx = np.empty(x.shape, x.dtype) if wanted[0] else None
     gw = np.zeros(x.shape[1], work) if wanted[1] else None
@@ -165,6 +187,11 @@ def normalize_by_size_gradient(g, x, w, rows, wanted):
         normal *= rows[some]
         gx[some] = normal
     return gx, gw
+
+
+def _is_native(x, *others):
+    """Whether a compiled kernel is to do this: lines of neighbours that are worth a loop."""
+    return x.shape[2] * x.shape[3] >= 8 and native.suits(x, *others)
 
 
 def _pieces(x, work, count):

@@ -134,7 +134,7 @@ def _batch_norm_with_update(input, weight, bias, running_mean, running_var, mome
 
     >>> mean, var = torch.zeros(1), torch.ones(1)
     >>> torch._batch_norm_with_update(torch.tensor([[1.], [3.]]), None, None, mean, var, 0.1, 0.)[1:]
-    (tensor([2.]), tensor([1.]), tensor([], dtype=torch.uint8))
+    (tensor([2.]), tensor([1.]), tensor([], dtype=tensorgrad.uint8))
     """
     _check("_batch_norm_with_update", input, weight, bias, running_mean, running_var, True)
     found = _with_statistics(_with_update, input, weight, bias, running_mean, running_var, True, momentum, eps)

@@ -49,9 +49,15 @@ def _plan(equation):
     left, right = [c for c in output if c not in other], [c for c in output if c not in one]
     first = tuple(one.index(c) for c in (*batch, *left, *inner))
     second = tuple(other.index(c) for c in (*batch, *inner, *right))
-    made = [*batch, *left, *right]
-    final = tuple(made.index(c) for c in output)
-    b, n, k = len(batch), len(left), len(inner)
+    made, turned = [*batch, *left, *right], [*batch, *right, *left]
+    final, final_turned = (tuple(order.index(c) for c in output) for order in (made, turned))
+    b, n, k, identity = len(batch), len(left), len(inner), tuple(range(len(made)))
+
+    def turns(shape):
+        """Whether the product the other way round lies in memory as the output does, and this way it does not."""
+        size = dict(zip(made, shape, strict=True))
+        wanted, *orders = ([c for c in order if size[c] != 1] for order in (output, made, turned))
+        return orders[0] != wanted == orders[1]
 
     def multiply(x, y):
         if alone[0]:
@@ -64,12 +70,12 @@ def _plan(equation):
             x = x.reshape((*lead, *rows, *(1,) * len(columns)))
             out = x * y.reshape((*lead, *(1,) * n, *columns))
         else:
-            middle, size = count(y.shape[b : b + k]), count(lead)
-            if b:
-                out = product(x.reshape(size, count(rows), middle), y.reshape(size, middle, count(columns)))
-            else:
-                out = product(x.reshape(count(rows), middle), y.reshape(middle, count(columns)))
-            out = out.reshape((*lead, *rows, *columns))
+            middle, size = count(y.shape[b : b + k]), (count(lead),) if b else ()
+            x, y = x.reshape(*size, count(rows), middle), y.reshape(*size, middle, count(columns))
+            if final != identity and turns((*lead, *rows, *columns)):
+                out = product(y.swapaxes(-1, -2), x.swapaxes(-1, -2))
+                return out.reshape((*lead, *columns, *rows)).transpose(final_turned)
+            out = product(x, y).reshape((*lead, *rows, *columns))
         return out.transpose(final)
 
     return multiply

@@ -152,8 +152,8 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     """Shorten, in place, the looked-up rows of a table that are longer than max_norm.
 
     >>> torch.embedding_renorm_(torch.tensor([[3., 4.], [6., 8.]]), torch.tensor([1]), 5., 2.)
-    tensor([[3.0000, 4.0000],
-            [3.0000, 4.0000]])
+    tensor([[3., 4.],
+            [3., 4.]])
     """
     check_tensor("embedding_renorm_", input)
     check_tensor("embedding_renorm_", indices, "indices", 2)
@@ -347,4 +347,4 @@ def one_hot(tensor, num_classes=-1):
             raise RuntimeError("Class values must be smaller than num_classes.")
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
-    return (tensor.unsqueeze(-1) == wrap(np.arange(num_classes))).to(dtypes.int64)
+    return (tensor.contiguous().unsqueeze(-1) == wrap(np.arange(num_classes))).to(dtypes.int64)

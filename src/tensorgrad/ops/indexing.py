@@ -22,7 +22,10 @@ WHOLE = slice(None)
 
 def _take(arrays, places):
     x, *indices = arrays
-    return x[_layout(indices, places)]
+    if len(indices) == 1 and x.flags.c_contiguous and indices[0].dtype.kind == "i":
+        return x.take(indices[0], places[0])
+    picked = x[_layout(indices, places)]
+    return picked if picked.flags.c_contiguous else np.ascontiguousarray(picked)
 
 
 def _layout(indices, places):

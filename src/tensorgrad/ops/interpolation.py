@@ -199,7 +199,7 @@ def _upsample_bilinear2d_aa(
     """Resize an image linearly, with the filter widened where it shrinks.
 
     >>> torch.ops.aten._upsample_bilinear2d_aa(torch.tensor([[[[1., 2., 3., 4.]]]]), (1, 2), False)
-    tensor([[[[1.5714, 3.4286]]]])
+    tensor([[[[1.7143, 3.2857]]]])
     """
     return _antialiased("bilinear", input, output_size, align_corners, scales or scale_factors or (scales_h, scales_w))
 

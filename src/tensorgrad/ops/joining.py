@@ -32,11 +32,11 @@ def _ndim(g):
 
 
 _cat = Primitive(
-    "cat", lambda arrays, dim: np.concatenate([a for a in arrays if a.shape != (0,)] or arrays, dim),
+    "cat", lambda arrays, dim: np.asarray(np.concatenate([a for a in arrays if a.shape != (0,)] or arrays, dim), order="C"),
     arity=None, pullback=_cat_back, linear=True, fresh=False,
 )  # fmt: skip
 _stack = Primitive(
-    "stack", lambda arrays, dim: np.stack(arrays, dim), arity=None, linear=True, fresh=False,
+    "stack", lambda arrays, dim: np.asarray(np.stack(arrays, dim), order="C"), arity=None, linear=True, fresh=False,
     pullback=lambda g, specs, dim: tuple(
         _fit(g[(builtins.slice(None),) * dim + (i,)], spec) for i, spec in enumerate(specs)
     ),

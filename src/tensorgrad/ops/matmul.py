@@ -94,9 +94,9 @@ def _check(name, a, b):
             raise RuntimeError(
                 f"dot : expected both vectors to have same dtype, but found {one.title} and {other.title}"
             )
-        if name == "mv":
+        if name == "mv" or (name == "matmul" and len(a._spec.shape) == 2 and len(b._spec.shape) == 1):
             raise RuntimeError(
-                f"addmv input tensors must have the same dtype, but got {one.title}, {other.title}, and {one.title}"
+                f"addmv input tensors must have the same dtype, but got {other.title}, {one.title}, and {other.title}"
             )
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {C_NAMES[one.title]} != {C_NAMES[other.title]}"

@@ -467,7 +467,8 @@ class FastBinary(Node):
         return value
 
     def show_saved(self, position):
-        return self.tensor_of(self.saved[position])
+        value = self.tensor_of(self.saved[position])
+        return int(value) if type(value) is float and value.is_integer() else value
 
     def generalize(self):
         a, b, out = self.saved

@@ -218,6 +218,14 @@ class Primitive:
             fitting.on_record(node)
         return node
 
+    def shown_edges(self, edges):
+        """Those of the inputs that can have a gradient at all: not of a mask, nor of a number that stands for a tensor."""
+        if self.name.endswith(".number"):
+            return tuple([edge for edge in edges if edge is not None])
+        if self.pullback is not None or len(self.plans) != len(edges):
+            return edges
+        return tuple([edge for edge, plan in zip(edges, self.plans, strict=True) if plan is not None or edge is not None])
+
     def saver(self):
         """The function (inputs, params, edges, out) -> saved values: `needs` written as one expression and compiled."""
         terms, outputs = [], "out"

@@ -136,7 +136,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
     than the negative is to the positive.
 
     >>> a, b, c = (torch.tensor([[x]]) for x in (0., 1., 3.)); torch.nn.functional.triplet_margin_loss(a, b, c, margin=4.)
-    tensor(2.0000)
+    tensor(2.)
     """
     reduction = legacy_reduction(size_average, reduce, reduction)
     return _triple_loss(

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.backends import native
 from tensorgrad.backends.precision import computes_halves_in_single
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
@@ -65,11 +66,18 @@ logsumexp = fitting.with_axis(logsumexp)
 # softmax and log_softmax
 
 
+def _is_native(dim, x, *others):
+    """Whether a compiled kernel is to do this: along lines of neighbours."""
+    return dim == x.ndim - 1 and native.suits(x, *others) and (not others or others[0].shape == x.shape)
+
+
 @computes_halves_in_single
 def _softmax_kernel(x, dim):
     if not x.ndim or not x.size:
         return np.exp(x - x) if not x.ndim else x.copy()
-    y = x - np.maximum.reduce(x, axis=dim, keepdims=True)
+    if _is_native(dim, x):
+        return native.module("rows").soft("softmax", x)
+    y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
     np.exp(y, y)
     y /= np.add.reduce(y, axis=dim, keepdims=True)
     return y
@@ -79,7 +87,9 @@ def _softmax_kernel(x, dim):
 def _log_softmax_kernel(x, dim):
     if not x.ndim or not x.size:
         return x - x
-    y = x - np.maximum.reduce(x, axis=dim, keepdims=True)
+    if _is_native(dim, x):
+        return native.module("rows").soft("log_softmax", x)
+    y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
     y -= np.log(np.add.reduce(np.exp(y), axis=dim, keepdims=True))
     return y
 
@@ -88,6 +98,8 @@ def _log_softmax_kernel(x, dim):
 @computes_halves_in_single
 def softmax_back(g, y, dim):
     """y * (g - sum(g * y)), the gradient and, with a tangent for g, the tangent."""
+    if _is_native(dim, y, g):
+        return native.module("rows").soft("softmax_back", y, g)
     weighted = g * y
     if not y.ndim:
         return weighted - y * weighted
@@ -106,6 +118,8 @@ tensors["softmax_back"] = _softmax_back_on_tensors
 @number
 @computes_halves_in_single
 def log_softmax_back(g, y, dim):
+    if _is_native(dim, y, g):
+        return native.module("rows").soft("log_softmax_back", y, g)
     weights = np.exp(y)
     weights *= np.add.reduce(g, axis=dim, keepdims=True) if y.ndim else g
     return g - weights

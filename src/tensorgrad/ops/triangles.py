@@ -87,11 +87,11 @@ def trace(input):
 
 
 def _lower(x, diagonal):
-    return np.where(np.tri(*x.shape[-2:], k=diagonal, dtype=bool), x, np.zeros((), x.dtype))
+    return np.asarray(np.where(np.tri(*x.shape[-2:], k=diagonal, dtype=bool), x, np.zeros((), x.dtype)), order="C")
 
 
 def _upper(x, diagonal):
-    return np.where(np.tri(*x.shape[-2:], k=diagonal - 1, dtype=bool), np.zeros((), x.dtype), x)
+    return np.asarray(np.where(np.tri(*x.shape[-2:], k=diagonal - 1, dtype=bool), np.zeros((), x.dtype), x), order="C")
 
 
 _tril = Primitive("tril", _lower, transpose=lambda g, diagonal: xp.tril(g, diagonal), fresh=True, batch="leading")
