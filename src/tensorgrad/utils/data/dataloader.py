@@ -223,6 +223,8 @@ class InProcess(LoaderIterator):
     """Without workers."""
 
     def __init__(self, loader):
+        if loader.timeout:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0\nA timeout needs num_workers > 0.")
         super().__init__(loader)
         kind, *rest = fetcher_of(loader)
         dataset, _, collate, _ = rest
@@ -418,8 +420,7 @@ class Team:
                 pass
         deadline = time.monotonic() + 5
         open_pipes = dict(enumerate(self.pipes))
-        while any(p.is_alive() for p in self.processes) and time.monotonic() < deadline:
-            ends = [p.sentinel for p in self.processes if p.is_alive()]
+        while (ends := [p.sentinel for p in self.processes if p.is_alive()]) and time.monotonic() < deadline:
             found = wait([*open_pipes.values(), *ends], max(0.0, deadline - time.monotonic()))
             for number, pipe in list(open_pipes.items()):
                 if pipe in found and not self.drop(pipe, number):

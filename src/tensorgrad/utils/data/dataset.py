@@ -4,6 +4,7 @@ import bisect
 import itertools
 import math
 import warnings
+from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item", covariant=True)
@@ -26,7 +27,7 @@ class Dataset(Generic[Item]):
         return ConcatDataset([self, other])
 
 
-class IterableDataset(Dataset[Item]):
+class IterableDataset(Dataset[Item], Iterable[Item]):
     """A data set that gives its items one after the other: a subclass brings `__iter__`.
 
     >>> class Count(torch.utils.data.IterableDataset):
@@ -34,9 +35,6 @@ class IterableDataset(Dataset[Item]):
     >>> list(Count() + Count())
     [0, 1, 2, 0, 1, 2]
     """
-
-    def __iter__(self):
-        raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
     def __add__(self, other):
         return ChainDataset([self, other])
