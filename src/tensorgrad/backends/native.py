@@ -48,6 +48,17 @@ def _usable():
 LEAST = 1 << 12  # numbers from which one compiled loop (10 us to call) is faster than several of NumPy's
 
 
+def suits(*arrays):
+    """Whether arrays (None counts as one) are many numbers of one type that compiled kernels know, and those are at hand."""
+    first = arrays[0]
+    if type(first) is not ndarray or first.size < LEAST or first.dtype not in (np.float32, np.float64):
+        return False
+    for a in arrays:
+        if a is not None and (type(a) is not ndarray or a.dtype != first.dtype or not a.flags.aligned):
+            return False
+    return _state["on"] or ready(first.size * 3e-9)
+
+
 def fused(kernel):
     """A kernel of element-by-element steps, done in one loop where arrays are large: fused(kernel)(*arrays, *numbers).
 

@@ -6,7 +6,7 @@ its functions are written here: `with code.loop(0, n) as i` and plain methods fo
 
 import contextlib
 
-from tensorgrad.kernels.mathematics import Body, literal
+from tensorgrad.kernels.mathematics import Body, Floats, literal
 
 
 class Code(Body):
@@ -139,6 +139,60 @@ class Vectors:
         function, s = f"llvm.vector.reduce.fadd.{self.suffix}", self.scalar
         self.code.declared[function] = f"declare {s} @{function}({s}, {self.type})"
         return self.code.add(f"call reassoc {s} @{function}({s} {literal(0, self.kind)}, {self.type} {x})")
+
+
+class Part(Code):
+    """A thread's share of a kernel: the fields of its table by name, and numbers of one floating type."""
+
+    def __init__(self, name, names, pointers, kind, declared, floats=()):
+        super().__init__(f"{name}_work", [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
+        self.kind, self.t = kind, "float" if kind == "f4" else "double"
+        self.f = {}
+        for place, field in enumerate(names):
+            t = "ptr" if field in pointers else self.t if field in floats else "i64"
+            self.f[field] = self.get(self.at("%table", place, "i64"), t)
+        self.math = Floats(self, kind)
+
+    def share(self, count):
+        """The loop over this thread's part of a range."""
+        low = self.over(self.times(count, "%t"), "%T")
+        return self.loop(low, self.over(self.times(count, self.plus("%t", 1)), "%T"))
+
+    def read(self, pointer, place):
+        return self.load(pointer, place, self.t)
+
+    def write(self, x, pointer, place):
+        self.store(x, pointer, place, self.t)
+
+    def number(self, value=0.0):
+        return self.variable(self.t, literal(value, self.kind))
+
+    def value(self, slot):
+        return self.get(slot, self.t)
+
+    def gather(self, slot, x):
+        """slot += x, in any order."""
+        self.set(slot, self.add(f"fadd reassoc contract {self.t} {self.value(slot)}, {x}"), self.t)
+
+    def there(self, pointer):
+        return self.add(f"icmp ne ptr {pointer}, null")
+
+    def either(self, condition, yes, no):
+        """Two branches."""
+        with self.when(condition):
+            yes()
+        with self.when(self.add(f"xor i1 {condition}, true")):
+            no()
+
+
+def words(text):
+    """The names of a table's fields."""
+    return tuple(text.split())
+
+
+def address(array):
+    """Where an array's numbers begin, as a number; 0 for None."""
+    return 0 if array is None else array.__array_interface__["data"][0]
 
 
 MODULE_END = """attributes #0 = { nounwind alwaysinline "no-trapping-math"="true" "min-legal-vector-width"="512" }

@@ -14,13 +14,8 @@ import math
 import numpy as np
 
 from tensorgrad.kernels import machine
-from tensorgrad.kernels.code import Code, Vectors, module, parallel
+from tensorgrad.kernels.code import Code, Vectors, address, module, parallel, words
 from tensorgrad.kernels.mathematics import literal
-
-
-def words(text):
-    return tuple(text.split())
-
 
 GEOMETRY = words("C D H W JD JH JW sd sh sw rd rh rw CS plane PH PW base bands R m0 count")
 COMMON = words("""threads x xb XS phases geometry taps N P panels panel_step_t chunk total_off plane PH PW OD OH OW groups Cg
@@ -437,7 +432,7 @@ def zeros(count, dtype):
 def fill(table, names, arrays):
     table = table.copy()
     for name, array in arrays.items():
-        table[names.index(name)] = 0 if array is None else array.ctypes.data
+        table[names.index(name)] = address(array)
     return table
 
 
