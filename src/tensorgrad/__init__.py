@@ -124,7 +124,7 @@ for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul
             globals()[_name] = _value
 
 _LAZY = {"autograd", "func", "nn", "optim", "utils", "linalg", "fft", "special", "distributions", "kernels", "show", "interop",
-         "data", "testing", "backends", "compiler", "amp", "cuda", "ops", "signal", "masked", "serialization", "version",
+         "data", "testing", "backends", "compiler", "amp", "cuda", "cpu", "ops", "signal", "masked", "serialization", "version",
          "types"}  # fmt: skip
 
 
@@ -134,6 +134,10 @@ _ELSEWHERE = {
     "compiler": "compile",
     "serialization": "save load",
     "amp": "autocast",
+    "amp.autocast_mode": "is_autocast_enabled set_autocast_enabled get_autocast_dtype set_autocast_dtype "
+    "is_autocast_cache_enabled set_autocast_cache_enabled autocast_increment_nesting autocast_decrement_nesting "
+    "clear_autocast_cache is_autocast_cpu_enabled set_autocast_cpu_enabled get_autocast_cpu_dtype "
+    "set_autocast_cpu_dtype get_autocast_gpu_dtype set_autocast_gpu_dtype",
     "autograd.anomaly": "is_anomaly_enabled is_anomaly_check_nan_enabled",
     "settings": "get_num_threads set_num_threads get_num_interop_threads set_num_interop_threads "
     "get_float32_matmul_precision set_float32_matmul_precision use_deterministic_algorithms "

@@ -31,6 +31,8 @@ class ThreadState(threading.local):
     hooks = ()  # saved_tensors_hooks: a tuple of (pack, unpack), innermost last
     hooks_disabled = None  # the message of disable_saved_tensors_hooks
     task = None  # the backward pass that this thread is in
+    autocast = None  # the lower dtype of autocast, where that is on
+    autocast_cache = None  # what autocast has cast
 
 
 state = ThreadState()

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.autograd.modes import state
 from tensorgrad.ops.both import xp
 from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.pointwise import Pointwise
@@ -41,6 +42,8 @@ def view_as_complex(input):
     >>> torch.view_as_complex(torch.tensor([[1., 2.]]))
     tensor([1.+2.j])
     """
+    if input._spec.dtype.itemsize == 2 and state.autocast is not None:
+        return view_as_complex(input.to(dtypes.float32))
     if input._spec.dtype not in (dtypes.float32, dtypes.float64, dtypes.float16):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "

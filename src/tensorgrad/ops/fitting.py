@@ -12,6 +12,7 @@ from tensorgrad.autograd.views import alias_of, check_saved
 
 Tensor = wrap = None  # set by tensorgrad.tensor
 interceptors = []  # while mode.special: functions (primitive, inputs, params) -> result or None (autocast, tracing)
+autocast = lowered = lambda *_: None  # what autocast makes of an application, of operands: set by ops.casting
 writers = []  # the same for operations in place (tracing)
 watchers = []  # while mode.special: functions (tensor, reading) of a tensor that Python reads, or gives other memory (tracing)
 
@@ -276,8 +277,15 @@ def write_out(out, name, operands, compute):
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
-    with modes.no_grad():
-        result = compute()
+    before = state.autocast
+    if before is not None:
+        state.autocast = None  # `out` says the dtype
+    try:
+        with modes.no_grad():
+            result = compute()
+    finally:
+        if before is not None:
+            state.autocast = before
     return store(out, result, operands)
 
 

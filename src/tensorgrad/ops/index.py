@@ -28,7 +28,8 @@ def find(namespace, name):
     except KeyError:
         where = f"tensorgrad.{namespace}" if namespace else "tensorgrad"
         raise AttributeError(f"module '{where}' has no attribute '{name}'") from None
-    return getattr(importlib.import_module("tensorgrad.ops." + module), attribute or name)
+    found = getattr(importlib.import_module("tensorgrad.ops." + module), attribute or name)
+    return importlib.import_module("tensorgrad.ops.casting").published(namespace, name, found)
 
 
 def namespace(name, scope):
@@ -54,7 +55,8 @@ class LaterMethod:
 
     def __get__(self, tensor, owner):
         methods = importlib.import_module("tensorgrad.ops." + self.family).Methods
-        setattr(LaterMixin, self.name, methods.__dict__[self.name])
+        casting = importlib.import_module("tensorgrad.ops.casting")
+        setattr(LaterMixin, self.name, casting.published("Tensor", self.name, methods.__dict__[self.name]))
         return getattr(owner if tensor is None else tensor, self.name)
 
 

@@ -4,6 +4,7 @@ of one side is a product with the other. The other products are in products.py, 
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.autograd.modes import mode
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
@@ -122,6 +123,8 @@ def mm(input, mat2, *, out=None):
     tensor([[3.],
             [3.]])
     """
+    if mode.special and out is None and (cast := fitting.lowered(input, mat2)) is not None:
+        return mm(*cast)
     _check("mm", input, mat2)
     if len(input.shape) != 2:
         raise RuntimeError("self must be a matrix")
@@ -138,6 +141,8 @@ def bmm(input, mat2, *, out=None):
     >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
     tensor([3., 3.])
     """
+    if mode.special and out is None and (cast := fitting.lowered(input, mat2)) is not None:
+        return bmm(*cast)
     _check("bmm", input, mat2)
     if len(input.shape) != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
@@ -212,6 +217,8 @@ def matmul(input, other, *, out=None):
         and a.dtype is not dtypes.bool_
     ):
         return _mm(input, other)
+    if mode.special and out is None and (cast := fitting.lowered(input, other)) is not None:
+        return matmul(*cast)
     _check("matmul", input, other)
     if out is not None:
         if n == 1 and m == 2 and a.shape[0] == b.shape[0]:  # as in PyTorch, `out` becomes a row of a matrix on the way
@@ -357,6 +364,8 @@ def linear(input, weight, bias=None, *, out=None):
     wrong = _not_tensors(input, weight, bias)
     if wrong is not None:
         raise wrong
+    if mode.special and out is None and (cast := fitting.lowered(input, weight, bias)) is not None:
+        return linear(*cast)
     if out is not None:
         if bias is None or len(input.shape) == 1:
             result = matmul(input, weight.t(), out=out)

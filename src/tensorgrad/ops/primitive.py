@@ -431,6 +431,8 @@ class PrimitiveNode(Node):
 
 def transformed(primitive, inputs, params, inplace=False):
     """Hand an operation to the innermost transform among its operands (their payload with the highest level)."""
+    if mode.special and not inplace and (cast := fitting.autocast(primitive, inputs, params)) is not None:
+        return cast
     top = None
     for tensor in inputs:
         if isinstance(tensor, Tensor):
