@@ -287,7 +287,8 @@ def check_gradient(pair, sample):
         disputed = functools.partial(measured.gradient_contradicted, pair, function, sample, plan)
         agreed = compare_slopes(pair, expected[0], got[0], "gradient of input", lambda: truth()[0], disputed, sample)
         if expected[1] is not None and agreed:
-            compare_slopes(pair, expected[1], got[1], "second gradient of input", lambda: truth()[1])
+            disputed = functools.partial(measured.second_contradicted, pair, function, sample, plan)
+            compare_slopes(pair, expected[1], got[1], "second gradient of input", lambda: truth()[1], disputed)
     return 1 if expected[1] is None else 2
 
 

@@ -71,3 +71,35 @@ def gradient_contradicted(pair, function, sample, plan, which, theirs, ours):
         total = sum(along(c.detach(), moved[i]) for i, c in zip(plan["which"], plan["cotangents"]))
         pairs.append((along(theirs.detach(), directions[which]), along(ours.detach(), directions[which]), total))
     return contradicted(*(torch.cat(column) for column in zip(*pairs)), rough)
+
+
+def second_contradicted(pair, function, sample, plan, which, theirs, ours):
+    """The same for the second gradient of one input: how PyTorch's first gradients move."""
+    leaves = [t for t in pair.reference.tensors([sample.input, sample.args, sample.kwargs]) if t.requires_grad]
+    if which >= len(leaves) or any(t.dtype not in (torch.float64, torch.complex128) for t in leaves):
+        return False
+
+    def first(directions, step):
+        left, shifted = list(directions), []
+
+        def shift(original, copy):
+            if not original.requires_grad:
+                return copy
+            shifted.append((copy.detach() + step * left.pop(0)).requires_grad_())
+            return shifted[-1]
+
+        output, _ = pair.call(pair.reference, function, sample, on_tensor=shift)
+        outputs = pair.reference.tensors(output)
+        cotangents = [c.detach() for c in plan["cotangents"]]
+        gradients = torch.autograd.grad([outputs[i] for i in plan["which"]], shifted, cotangents, allow_unused=True)
+        pairs = [(gradients[i], d) for i, d in zip(plan["again"], plan["directions"]) if gradients[i] is not None]
+        return sum(along(gradient, direction) for gradient, direction in pairs)
+
+    generator = torch.Generator().manual_seed(5)
+    rows = []
+    for _ in range(3):
+        directions = [torch.zeros_like(leaf).detach() for leaf in leaves]
+        directions[which] = torch.randn(leaves[which].shape, dtype=leaves[which].dtype, generator=generator)
+        moved = (first(directions, STEP) - first(directions, -STEP)) / (2 * STEP)
+        rows.append((along(theirs.detach(), directions[which]), along(ours.detach(), directions[which]), moved))
+    return contradicted(*(torch.cat(column) for column in zip(*rows)))

@@ -37,7 +37,6 @@ def _length(x, dim, eps):
     return length + (length.detach().clamp(min=eps) - length.detach())
 
 
-@in_single
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of the difference, plus eps, along the last dimension.
 
