@@ -8,6 +8,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tensorgrad  # noqa: E402
+from tensorgrad.backends import native  # noqa: E402
+from tensorgrad.backends import recurrent as kernels  # noqa: E402
 
 VARIANTS = [
     (kind, layers, bias, first, both, proj)
@@ -210,3 +212,44 @@ def test_empty_batch():
             outs = flat(model(library.zeros(5, 0, 3, dtype=library.float64)))
             found.append([*outs, *library.autograd.grad(outs[0].sum(), [*model.parameters()])])
         same(*found)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "tanh", "relu"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sizes", [(5, 3, 2, 4), (4, 17, 5, 33), (7, 8, 32, 64), (3, 1, 1, 1)], ids=str)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_compiled_steps_give_numpys_numbers(cell, dtype, sizes, reverse):
+    """Code made for the processor against the same steps in NumPy, with and without what is optional."""
+    pytest.importorskip("llvmlite")
+    steps, batch, inputs, hidden = sizes
+    gates, rng = kernels.GATES[cell] * hidden, np.random.default_rng(0)
+    draw = lambda *s: (rng.standard_normal(s) / np.sqrt(hidden)).astype(dtype)
+    memory = draw(batch, hidden) if cell == "lstm" else None
+    for bias in (True, False):
+        x, g = (draw(batch, steps, n).transpose(1, 0, 2) for n in (inputs, hidden))
+        given = x, draw(batch, hidden), memory, draw(gates, inputs), draw(gates, hidden)
+        given += (draw(gates), draw(gates), None) if bias else (None, None, None)
+        arrived = (g, draw(batch, hidden), None) if bias else (None, draw(batch, hidden), memory)
+        wanted, found = [t is not None for t in given], []
+        for on in (False, True):
+            with native.using(on):
+                out = kernels.forward(*given, cell, None, reverse)
+                kept = out[3:] if cell in ("lstm", "gru") else (None, None)
+                back = kernels.backward(*arrived, *given, out[0], *kept, cell, None, reverse, wanted)
+                found.append([*out[:3], *back])
+        for a, b in zip(*found, strict=True):
+            assert (a is None) == (b is None)
+            if a is not None and a.size:
+                tolerance = (3e-6 if dtype == "float32" else 1e-13) * max(1, np.abs(a).max())
+                np.testing.assert_allclose(b, a, rtol=0, atol=tolerance)
+
+
+def test_states_that_saturate_do_so_in_compiled_steps_too():
+    pytest.importorskip("llvmlite")
+    big = np.array([[1e4, -1e4, 50.0, -50.0, 0.0]]).repeat(3, 0).astype("float32")[None]
+    eye = np.concatenate([np.eye(5, dtype="float32")] * 4)
+    zero = np.zeros((3, 5), "float32")
+    with native.using(True):
+        states, _, memory, _, _ = kernels.forward(big, zero, zero, eye, 0 * eye, None, None, None, "lstm", None, False)
+    np.testing.assert_allclose(memory[0], [1, 0, 1, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(states[0, 0], [np.tanh(1), 0, np.tanh(1), 0, 0], atol=1e-6)

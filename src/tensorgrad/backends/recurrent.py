@@ -12,6 +12,7 @@ weights; what has to go step by step is one product with the state and the gates
 
 import numpy as np
 
+from tensorgrad.backends import native
 from tensorgrad.backends.precision import is_half
 
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
@@ -27,6 +28,23 @@ def forward(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, cell, sizes, reverse):
     given = x.dtype
     if is_half(given):
         x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr = single(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr)
+    if sizes is None and w_hr is None and compiled(x, h0, w_ih, w_hh):
+        states, gates, kept = native.module("recurrent").forward(x, h0, c0, w_ih, w_hh, b_ih, b_hh, cell, reverse)
+        last = 0 if reverse else -1
+        h, c = states[last].copy(), None if c0 is None else kept.reshape(states.shape)[last].copy()
+    else:
+        states, h, c, gates, kept = step_by_step(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, cell, sizes, reverse)
+    if is_half(given):
+        states, h, c = (None if t is None else t.astype(given) for t in (states, h, c))
+    return states, h, np.empty(0, given) if c is None else c, gates, kept
+
+
+def compiled(x, h0, w_ih, w_hh):
+    """Whether code made for this processor does the work."""
+    return native.ready(x[..., 0].size * w_hh.size * 1e-10) and native.module("recurrent").fits(x, h0, w_ih, w_hh)
+
+
+def step_by_step(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, cell, sizes, reverse):
     spans, rows = spans_of(x, sizes)
     hidden, width = w_hh.shape[0] // GATES[cell], h0.shape[1]
     gates = np.matmul(rows, w_ih.T)
@@ -46,9 +64,7 @@ def forward(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, cell, sizes, reverse):
             states[start:stop] = h[:n]
     if sizes is None:
         states = states.reshape(*x.shape[:2], width)
-    if is_half(given):
-        states, h, c = (None if t is None else t.astype(given) for t in (states, h, c))
-    return states, h, np.empty(0, given) if c is None else c, gates, kept
+    return states, h, c, gates, kept
 
 
 def single(*arrays):
@@ -169,31 +185,34 @@ def backward(gy, gh, gc, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, states, gates,
         )
     spans, rows = spans_of(x, sizes)
     hidden, width = w_hh.shape[0] // GATES[cell], h0.shape[1]
-    states = states.reshape(len(rows), width)
-    gy = None if gy is None else gy.reshape(len(rows), width)
-    dh = np.zeros_like(h0) if gh is None else gh.copy()
-    dc = None if c0 is None else np.zeros_like(c0) if gc is None else gc.copy()
-    earlier = before(h0, states, spans, reverse)
-    walk = spans if reverse else spans[::-1]
-    if cell == "lstm":
-        slopes, back_hr = lstm_back(
-            walk, gy, dh, dc, w_hh, w_hr, gates, kept, before(c0, kept, spans, reverse), hidden, wanted[7]
+    earlier, back_hr, sums = before(h0, states.reshape(len(rows), width), spans, reverse), None, None
+    if sizes is None and w_hr is None and compiled(x, h0, w_ih, w_hh):
+        slopes, own, dh, dc, sums = native.module("recurrent").backward(
+            gy, gh, gc, h0, c0, w_hh, states, gates, kept, cell, reverse
         )
-        own = slopes
-    elif cell == "gru":
-        slopes, own, back_hr = *gru_back(walk, gy, dh, w_hh, gates, kept, earlier, hidden), None
     else:
-        slopes, back_hr = plain_back(walk, gy, dh, w_hh, states, cell), None
-        own = slopes
-    sums = np.add.reduce(slopes, 0) if b_ih is not None and (wanted[5] or wanted[6]) else None
+        states, gy = states.reshape(len(rows), width), None if gy is None else gy.reshape(len(rows), width)
+        dh = np.zeros_like(h0) if gh is None else gh.copy()
+        dc = None if c0 is None else np.zeros_like(c0) if gc is None else gc.copy()
+        walk = spans if reverse else spans[::-1]
+        if cell == "lstm":
+            memories = before(c0, kept, spans, reverse)
+            slopes, back_hr = lstm_back(walk, gy, dh, dc, w_hh, w_hr, gates, kept, memories, hidden, wanted[7])
+            own = slopes
+        elif cell == "gru":
+            slopes, own = gru_back(walk, gy, dh, w_hh, gates, kept, earlier, hidden)
+        else:
+            slopes = own = plain_back(walk, gy, dh, w_hh, states, cell)
+    if sums is None and b_ih is not None and (wanted[5] or wanted[6]):
+        sums = np.add.reduce(slopes, 0)
     found = [
         np.matmul(slopes, w_ih).reshape(x.shape) if wanted[0] else None,
         dh if wanted[1] else None,
-        dc if wanted[2] else None,
+        dc if wanted[2] and c0 is not None else None,
         np.matmul(slopes.T, rows) if wanted[3] else None,
         np.matmul(own.T, earlier) if wanted[4] else None,
         sums,
-        None if sums is None else sums.copy() if own is slopes else np.add.reduce(own, 0),
+        None if sums is None or not wanted[6] else sums.copy() if own is slopes else np.add.reduce(own, 0),
         back_hr,
     ]
     found = [g if want else None for g, want in zip(found, wanted, strict=True)]

@@ -1,0 +1,425 @@
+"""A recurrent layer in code made for this processor: each thread takes some sequences through all steps.
+
+The weights are packed so that a vector of outputs reads them in one stretch; they stay in the cache while a few sequences
+(a tile) go through a step: two small products, one with the input and one with the state, then the gates. Nobody waits for
+anybody until the last step. Backward it is the same, with the product that leads to the state before.
+"""
+
+import functools
+import itertools
+
+import numpy as np
+
+from tensorgrad.kernels import machine
+from tensorgrad.kernels.code import Code, Vectors, module, parallel
+from tensorgrad.kernels.direct import Shape, blocked
+from tensorgrad.kernels.mathematics import Floats
+
+VECTORS = 2  # of outputs that a tile works on at a time
+MOST_BYTES = 1 << 20  # of weights: more would leave the cache between two steps
+THREADS_FROM = 1_000_000  # multiply-adds from which a second thread pays for its start
+GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
+
+COMMON = ("threads", "N", "T", "H", "G", "first", "direction")
+FORWARD = (
+    *COMMON,
+    "I",
+    "M",
+    "XT",
+    "XN",
+    "*x",
+    "*wx",
+    "*bx",
+    "*wh",
+    "*bh",
+    "*h0",
+    "*c0",
+    "*states",
+    "*gates",
+    "*kept",
+    "*scratch",
+)
+BACKWARD = (*COMMON, "M", "K", "YT", "YN", "*gy", "*wh", "*zero", "*h0", "*c0", "*states", "*gates", "*kept", "*dh", "*rest",
+            "*slopes", "*own", "*sums")  # fmt: skip
+
+
+def fields(code, names):
+    """The numbers and pointers of a table, as registers by name."""
+    return {n.strip("*"): code.load("%table", k, "ptr" if n[0] == "*" else "i64") for k, n in enumerate(names)}
+
+
+def tile_rows(shape):
+    """How many sequences a tile may have."""
+    return (8, 4, 1) if len(shape.blocks) > 3 else (4, 1)
+
+
+# Products
+
+
+def write_tile(kind, lanes, rows, declared):
+    """out[r] = bias + a[r] @ w for some rows: w in panels of as many columns as the vectors hold."""
+    parameters = "ptr a,i64 AS,i64 K,ptr w,i64 M,ptr bias,ptr out,i64 OS"
+    code = Code(f"tile{rows}", [tuple(p.split()) for p in parameters.split(",")], declared)
+    v = Vectors(code, kind, lanes)
+    width = VECTORS * lanes
+    with code.loop(0, "%M", width) as m:
+        sums = [[code.variable(v.type) for _ in range(VECTORS)] for _ in range(rows)]
+        for c in range(VECTORS):
+            start = v.load("%bias", code.plus(m, c * lanes))
+            for r in range(rows):
+                code.set(sums[r][c], start, v.type)
+        panel = code.at("%w", code.times(m, "%K"), v.scalar)
+        with code.loop(0, "%K") as k:
+            line = code.at(panel, code.times(k, width), v.scalar)
+            seen = [v.load(line, c * lanes) for c in range(VECTORS)]
+            for r in range(rows):
+                number = v.spread(code.load("%a", code.plus(code.times("%AS", r), k), v.scalar))
+                for c in range(VECTORS):
+                    code.set(sums[r][c], v.fma(number, seen[c], code.get(sums[r][c], v.type)), v.type)
+        for r, c in itertools.product(range(rows), range(VECTORS)):
+            v.store(code.get(sums[r][c], v.type), "%out", code.plus(code.plus(code.times("%OS", r), m), c * lanes))
+    return code
+
+
+# Gates: one sequence at one step. Each array of a gate is a pointer of its own, so that the loops become vectors.
+
+
+class Gates:
+    """A loop over hidden units: `pointers` are read and written at its index."""
+
+    def __init__(self, name, kind, pointers, declared):
+        self.code = Code(name, [*[("ptr", p) for p in pointers.split()], ("i64", "H")], declared)
+        self.kind, self.type = kind, "float" if kind == "f4" else "double"
+        self.f = Floats(self.code, kind)
+
+    def read(self, *names):
+        return [self.code.load(f"%{n}", self.j, self.type) for n in names]
+
+    def write(self, **values):
+        for name, x in values.items():
+            self.code.store(x, f"%{name}", self.j, self.type)
+
+    def loop(self):
+        return self.code.loop(0, "%H")
+
+    def sigmoid(self, x):
+        f = self.f
+        return f.over(1.0, f.plus(1.0, f.exp(f.exact("fsub", -0.0, x))))
+
+    def tanh(self, x):
+        f = self.f
+        if self.kind == "f4":
+            return f.tanh(x)
+        e = f.expm1(f.times(f.clamp(x, -20.0, 20.0), 2.0))
+        return f.over(e, f.plus(e, 2.0))
+
+    def rest(self, y):
+        """1 - y."""
+        return self.f.minus(1.0, y)
+
+
+def lstm_forward(kind, declared):
+    g = Gates("gates", kind, "xi xf xn xo hi hf hn ho i f n o c0 c1 state old", declared)
+    with g.loop() as g.j:
+        total = [
+            g.f.plus(a, b) for a, b in zip(g.read("xi", "xf", "xn", "xo"), g.read("hi", "hf", "hn", "ho"), strict=True)
+        ]
+        i, f, n, o = g.sigmoid(total[0]), g.sigmoid(total[1]), g.tanh(total[2]), g.sigmoid(total[3])
+        c = g.f.fma(f, g.read("c0")[0], g.f.times(i, n))
+        g.write(i=i, f=f, n=n, o=o, c1=c, state=g.f.times(o, g.tanh(c)))
+    return g.code
+
+
+def gru_forward(kind, declared):
+    g = Gates("gates", kind, "xr xz xn hr hz hn r z n c0 kept state old", declared)
+    with g.loop() as g.j:
+        r, z = (g.sigmoid(g.f.plus(*g.read("x" + k, "h" + k))) for k in "rz")
+        x, own, old = g.read("xn", "hn", "old")
+        n = g.tanh(g.f.fma(r, own, x))
+        g.write(r=r, z=z, n=n, kept=own, state=g.f.fma(g.f.minus(old, n), z, n))
+    return g.code
+
+
+def plain_forward(cell, kind, declared):
+    g = Gates("gates", kind, "x h g c0 kept state old", declared)
+    with g.loop() as g.j:
+        total = g.f.plus(*g.read("x", "h"))
+        g.write(state=g.tanh(total) if cell == "tanh" else g.f.intrinsic("maximum", total, 0.0))
+    return g.code
+
+
+def lstm_backward(kind, declared):
+    pointers = "i f n o kept before old state gy dh rest di df dn do pi pf pn po si sf sn so"
+    g = Gates("gates", kind, pointers, declared)
+    with g.loop() as g.j:
+        i, f, n, o, kept, before = g.read("i", "f", "n", "o", "kept", "before")
+        gy, dh, memory = g.read("gy", "dh", "rest")
+        times, arrived, end = g.f.times, g.f.plus(gy, dh), g.tanh(kept)
+        memory = g.f.fma(times(arrived, o), g.rest(times(end, end)), memory)
+        found = {
+            "i": times(times(memory, n), times(i, g.rest(i))), "f": times(times(memory, before), times(f, g.rest(f))),
+            "n": times(times(memory, i), g.rest(times(n, n))), "o": times(times(arrived, end), times(o, g.rest(o))),
+        }  # fmt: skip
+        g.write(rest=times(memory, f), **{"d" + k: x for k, x in found.items()})
+        g.write(**{"s" + k: g.f.plus(x, g.read("s" + k)[0]) for k, x in found.items()})
+    return g.code
+
+
+def gru_backward(kind, declared):
+    g = Gates("gates", kind, "r z n kept before old state gy dh rest dr dz dn pr pz pn sr sz sn", declared)
+    with g.loop() as g.j:
+        r, z, n, own, old = g.read("r", "z", "n", "kept", "old")
+        gy, dh, rest = g.read("gy", "dh", "rest")
+        times, arrived = g.f.times, g.f.plus(g.f.plus(gy, dh), rest)
+        last = times(times(arrived, g.rest(z)), g.rest(times(n, n)))
+        reset, update = (
+            times(times(last, own), times(r, g.rest(r))),
+            times(times(arrived, g.f.minus(old, n)), times(z, g.rest(z))),
+        )
+        part = times(last, r)
+        g.write(rest=times(arrived, z), dr=reset, dz=update, dn=last, pr=reset, pz=update, pn=part)
+        g.write(**{"s" + k: g.f.plus(x, g.read("s" + k)[0]) for k, x in (("r", reset), ("z", update), ("n", last))})
+    return g.code
+
+
+def plain_backward(cell, kind, declared):
+    g = Gates("gates", kind, "g kept before old state gy dh rest d p s", declared)
+    with g.loop() as g.j:
+        y, gy, dh = g.read("state", "gy", "dh")
+        arrived = g.f.plus(gy, dh)
+        if cell == "tanh":
+            slope = g.f.times(arrived, g.rest(g.f.times(y, y)))
+        else:
+            slope = g.f.select(g.f.compare("ogt", y, 0.0), arrived, 0.0)
+        g.write(d=slope, s=g.f.plus(slope, g.read("s")[0]))
+    return g.code
+
+
+# A thread's share
+
+
+def share(code, f, rows):
+    """(first sequence, end) of a thread: whole tiles of the largest kind where there are enough."""
+    tiles = code.over(code.plus(f["N"], rows - 1), rows)
+    ends = [code.times(code.over(code.times(tiles, t), "%T"), rows) for t in ("%t", code.plus("%t", 1))]
+    return [code.least(e, f["N"]) for e in ends]
+
+
+def parts(code, pointer, place, step, count, t):
+    """Pointers to the gates' parts of a row."""
+    return [("ptr", code.at(pointer, code.plus(place, code.times(step, k)), t)) for k in range(count)]
+
+
+def pick(code, condition, x, y):
+    return code.add(f"select i1 {condition}, ptr {x}, ptr {y}")
+
+
+def write_forward(cell, kind, shape, declared):
+    code = Code("work", [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
+    t, f, count, sizes = "float" if kind == "f4" else "double", fields(code, FORWARD), GATES[cell], tile_rows(shape)
+    H, G, M = f["H"], f["G"], f["M"]
+    keeps = cell in ("lstm", "gru")
+    scratch = code.at(f["scratch"], code.times(code.times("%t", M), 2 * sizes[0]), t)
+    other = code.at(scratch, code.times(M, sizes[0]), t)
+    low, high = share(code, f, sizes[0])
+
+    def tile(size, n):
+        with code.loop(0, f["T"]) as step:
+            p = code.plus(f["first"], code.times(step, f["direction"]))
+            row = code.plus(code.times(p, f["N"]), n)
+            last = code.minus(row, code.times(f["direction"], f["N"]))
+            start = code.compare("eq", step, 0)
+            x = code.at(f["x"], code.plus(code.times(p, f["XT"]), code.times(n, f["XN"])), t)
+
+            def earlier(first, all):
+                return pick(
+                    code, start, code.at(f[first], code.times(n, H), t), code.at(f[all], code.times(last, H), t)
+                )
+
+            old = earlier("h0", "states")
+            before = earlier("c0", "kept") if cell == "lstm" else old
+            code.run(f"tile{size}", ("ptr", x), ("i64", f["XN"]), ("i64", f["I"]), ("ptr", f["wx"]), ("i64", M), ("ptr", f["bx"]),
+                     ("ptr", scratch), ("i64", M))  # fmt: skip
+            code.run(f"tile{size}", ("ptr", old), ("i64", H), ("i64", H), ("ptr", f["wh"]), ("i64", M), ("ptr", f["bh"]),
+                     ("ptr", other), ("i64", M))  # fmt: skip
+            with code.loop(0, size) as r:
+                here = code.plus(row, r)
+                place, own, at = code.times(here, H), code.times(r, M), code.times(r, H)
+                code.run(
+                    "gates", *parts(code, scratch, own, H, count, t), *parts(code, other, own, H, count, t),
+                    *parts(code, f["gates"], code.times(here, G) if keeps else 0, H, count, t),
+                    ("ptr", code.at(before, at, t)), ("ptr", code.at(f["kept"], place if keeps else 0, t)),
+                    ("ptr", code.at(f["states"], place, t)), ("ptr", code.at(old, at, t)), ("i64", H),
+                )  # fmt: skip
+
+    blocked(code, low, high, sizes, tile)
+    return code
+
+
+def write_backward(cell, kind, shape, declared):
+    code = Code("work", [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
+    t, f, count, sizes = "float" if kind == "f4" else "double", fields(code, BACKWARD), GATES[cell], tile_rows(shape)
+    H, G, M = f["H"], f["G"], f["M"]
+    keeps = cell in ("lstm", "gru")
+    sums = code.at(f["sums"], code.times("%t", G), t)
+    low, high = share(code, f, sizes[0])
+
+    def tile(size, n):
+        with code.loop(0, f["T"]) as step:
+            p = code.plus(f["first"], code.times(step, f["direction"]))
+            row = code.plus(code.times(p, f["N"]), n)
+            last = code.plus(row, code.times(f["direction"], f["N"]))  # the walk goes back: the step before comes next
+            end = code.compare("eq", step, code.minus(f["T"], 1))
+
+            def earlier(first, all):
+                return pick(code, end, code.at(f[first], code.times(n, H), t), code.at(f[all], code.times(last, H), t))
+
+            old = earlier("h0", "states")
+            before = earlier("c0", "kept") if cell == "lstm" else old
+            with code.loop(0, size) as r:
+                here, sequence = code.plus(row, r), code.plus(n, r)
+                place, line, at = code.times(here, H), code.times(here, G), code.times(r, H)
+                y = code.at(f["gy"], code.plus(code.times(p, f["YT"]), code.times(sequence, f["YN"])), t)
+                code.run(
+                    "gates", *parts(code, f["gates"], line if keeps else 0, H, count, t),
+                    ("ptr", code.at(f["kept"], place if keeps else 0, t)), ("ptr", code.at(before, at, t)),
+                    ("ptr", code.at(old, at, t)), ("ptr", code.at(f["states"], place, t)), ("ptr", y),
+                    ("ptr", code.at(f["dh"], code.times(sequence, M), t)),
+                    ("ptr", code.at(f["rest"], code.times(sequence, H), t)),
+                    *parts(code, f["slopes"], line, H, count, t), *parts(code, f["own"], line if cell == "gru" else 0, H, count, t),
+                    *parts(code, sums, 0, H, count, t), ("i64", H),
+                )  # fmt: skip
+            code.run(
+                f"tile{size}", ("ptr", code.at(f["own" if cell == "gru" else "slopes"], code.times(row, G), t)), ("i64", G),
+                ("i64", f["K"]), ("ptr", f["wh"]), ("i64", M), ("ptr", f["zero"]),
+                ("ptr", code.at(f["dh"], code.times(n, M), t)), ("i64", M),
+            )  # fmt: skip
+
+    blocked(code, low, high, sizes, tile)
+    return code
+
+
+@functools.cache
+def compiled(cell, kind):
+    """(forward, backward, columns that a panel of weights has, rows of the largest tile)."""
+    shape = Shape(machine.engine().features, kind)
+    forms = {"lstm": (lstm_forward, lstm_backward), "gru": (gru_forward, gru_backward)}.get(cell)
+    forms = forms or (functools.partial(plain_forward, cell), functools.partial(plain_backward, cell))
+    found = []
+    for write, gates in zip((write_forward, write_backward), forms, strict=True):
+        declared = {}
+        codes = [write_tile(kind, shape.lanes, rows, declared) for rows in tile_rows(shape)]
+        codes += [gates(kind, declared), write(cell, kind, shape, declared)]
+        public = [parallel("run", "work", declared, machine.threads())]
+        found += machine.functions(module(codes, public, declared), ["run"])
+    return (*found, VECTORS * shape.lanes, tile_rows(shape)[0])
+
+
+# Arrays
+
+
+def fits(x, h0, w_ih, w_hh):
+    """Whether the weights stay in the cache, and the arrays are of a kind that is compiled."""
+    return (
+        x.dtype in (np.float32, np.float64) and (w_ih.size + w_hh.size) * w_hh.itemsize <= MOST_BYTES and x.size and h0.size
+    )  # fmt: skip
+
+
+def packed(w, width):
+    """A matrix (outputs, inputs) in panels of `width` outputs each, the rest of the last one zeros."""
+    outputs, inputs = w.shape
+    panels = -(-outputs // width)
+    if outputs % width:
+        whole = np.zeros((panels * width, inputs), w.dtype)
+        whole[:outputs] = w
+        w = whole
+    return np.ascontiguousarray(w.reshape(panels, width, inputs).swapaxes(1, 2))
+
+
+def padded(vector, count):
+    """A vector with zeros at its end; None is zeros."""
+    result = np.zeros(count, vector.dtype)
+    result[: len(vector)] = vector
+    return result
+
+
+def table(names, values):
+    """The numbers of a call, and the addresses of its arrays."""
+    return np.array(
+        [
+            0 if (x := values[n.strip("*")]) is None else x if n[0] != "*" else x.__array_interface__["data"][0]
+            for n in names
+        ],
+        np.int64,
+    )
+
+
+def steps_of(x):
+    """An array (steps, sequences, width) whose rows are stretches, and its strides in elements."""
+    if x.strides[2] != x.itemsize or any(s % x.itemsize for s in x.strides):
+        x = np.ascontiguousarray(x)
+    return x, x.strides[0] // x.itemsize, x.strides[1] // x.itemsize
+
+
+def share_of(work, sequences, rows):
+    """How many threads to use."""
+    return 1 if work < THREADS_FROM else max(1, min(machine.threads(), -(-sequences // rows)))
+
+
+def forward(x, h0, c0, w_ih, w_hh, b_ih, b_hh, cell, reverse):
+    """(states, gates, what is kept beside them), in the order of backends.recurrent."""
+    run, _, width, rows = compiled(cell, x.dtype.str[1:])
+    x, by_step, by_row = steps_of(x)
+    steps, sequences, inputs = x.shape
+    hidden, count = h0.shape[1], w_hh.shape[0]
+    M = -(-count // width) * width
+    keeps = cell in ("lstm", "gru")
+    states = np.empty((steps, sequences, hidden), x.dtype)
+    gates = np.empty((steps * sequences, count) if keeps else (1, count), x.dtype)
+    kept = np.empty((steps * sequences, hidden) if keeps else (1, hidden), x.dtype)
+    threads = share_of(steps * sequences * count * (hidden + inputs), sequences, rows)
+    none = np.zeros(0, x.dtype)
+    values = dict(
+        threads=threads, N=sequences, T=steps, H=hidden, G=count, first=steps - 1 if reverse else 0, direction=-1 if reverse else 1,
+        I=inputs, M=M, XT=by_step, XN=by_row, x=x, wx=packed(w_ih, width), bx=padded(none if b_ih is None else b_ih, M),
+        wh=packed(w_hh, width), bh=padded(none if b_hh is None else b_hh, M), h0=np.ascontiguousarray(h0),
+        c0=None if c0 is None else np.ascontiguousarray(c0), states=states, gates=gates, kept=kept,
+        scratch=np.empty(threads * 2 * rows * M, x.dtype),
+    )  # fmt: skip
+    numbers = table(FORWARD, values)
+    run(numbers.ctypes.data)
+    return states, gates, kept
+
+
+def backward(gy, gh, gc, h0, c0, w_hh, states, gates, kept, cell, reverse):
+    """(gradients of the gates, those that the products with the state get, of the first state, of the first memory, sums)."""
+    _, run, width, rows = compiled(cell, states.dtype.str[1:])
+    steps, sequences, hidden = states.shape
+    count, dtype = w_hh.shape[0], states.dtype
+    M = -(-hidden // width) * width
+    by_step = by_row = 0
+    if gy is None:
+        gy = np.zeros(hidden, dtype)
+    else:
+        gy, by_step, by_row = steps_of(gy)
+    dh, rest = np.zeros((sequences, M), dtype), np.zeros((sequences, hidden), dtype)
+    if gh is not None:
+        dh[:, :hidden] = gh
+    if gc is not None:
+        rest[...] = gc
+    slopes = np.empty((steps * sequences, count), dtype)
+    own = np.empty_like(slopes) if cell == "gru" else slopes
+    threads = share_of(steps * sequences * count * hidden, sequences, rows)
+    sums = np.zeros((threads, count), dtype)
+    one = np.empty((1, count), dtype)
+    values = dict(
+        threads=threads, N=sequences, T=steps, H=hidden, G=count, first=0 if reverse else steps - 1, direction=1 if reverse else -1,
+        M=M, K=count, YT=by_step, YN=by_row, gy=gy, wh=packed(w_hh.T, width), zero=np.zeros(M, dtype),
+        h0=np.ascontiguousarray(h0), c0=None if c0 is None else np.ascontiguousarray(c0), states=np.ascontiguousarray(states),
+        gates=one if gates is None else gates, kept=one if kept is None else kept, dh=dh, rest=rest, slopes=slopes,
+        own=own if cell == "gru" else one, sums=sums,
+    )  # fmt: skip
+    numbers = table(BACKWARD, values)
+    run(numbers.ctypes.data)
+    dh = dh[:, :hidden] + rest if cell == "gru" else dh[:, :hidden]
+    return slopes, own, np.ascontiguousarray(dh), rest, np.add.reduce(sums, 0)
