@@ -125,6 +125,9 @@ class Entry:
             backward.saved_from = len(roots)
             roots += backward.saved
         used = {v.number for v in in_order(roots)}
+        wrong = {check[0]: check for check in trace.graph.checks if all(a.number in used for a in leaves_of(check[0]))}
+        self.checks = [(len(roots) + n, words, error) for n, (_, words, error) in enumerate(wrong.values())]
+        roots += wrong
         effects = [v for v in trace.effects if v.number not in used]
         effects += [value for _, value in trace.delivered if value.number not in used]
         layouts = {value: layout_of(a) for (_, value, _), a in zip(inputs, self.arrays, strict=True)}
@@ -287,6 +290,9 @@ class Entry:
         for prologue in self.prologues:
             prologue()
         results = dict(zip(self.fresh_numbers, self.program.run(), strict=True))
+        for number, words, error in self.checks:
+            if results[number]:
+                raise error(words.format(int(results[number]) - (1 << 40)))
         for target in self.written:
             alias_of(tensor_of(target, leaves)).version.bump()
         for where, kind, what in self.grads:
@@ -339,6 +345,11 @@ class BaseOf:
 
     def tensor(self, leaves):
         return leaves[self.argument]._alias.base
+
+
+def leaves_of(value):
+    """The inputs that a Value is made of."""
+    return [v for v in in_order([value]) if v.op in ("input", "pick")]
 
 
 def tensor_of(where, leaves):

@@ -18,6 +18,7 @@ from tensorgrad.autograd import modes
 from tensorgrad.autograd.graph import AccumulateGrad, Pick, tick
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import share
+from tensorgrad.compiler.lowerings import LOWERED
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.func.levels import Level, Payload, lifted_spec, rewrite, stack
 from tensorgrad.kernels.interpret import evaluated
@@ -477,6 +478,10 @@ class Trace(Level):
         self.made.append(weakref.ref(tensor))
         return tensor
 
+    def known_tensor(self, value):
+        """A tensor that is a Value, to compute with while an operation is being written down."""
+        return self.root_payload(value, spec_of_value(value)).as_tensor()
+
     # Operations
 
     def compute(self, primitive, inputs, params, inplace=False):
@@ -484,6 +489,7 @@ class Trace(Level):
         graph = self.graph
         if "generator" in primitive.params:
             return self.called(primitive, inputs, params)
+        lowered = LOWERED.get(primitive.name)
         if isinstance(primitive, Pointwise):
             try:
                 return [self.pointwise(primitive, inputs, params)], False, False
@@ -491,7 +497,14 @@ class Trace(Level):
                 return self.called(primitive, inputs, params)
         try:
             symbols = [Symbol(graph, t._array.value, shared=True) if isinstance(t, Tensor) else t for t in inputs]
-            out = primitive.kernel(symbols, *params) if primitive.arity is None else primitive.kernel(*symbols, *params)
+            if lowered is not None:
+                out = lowered(self, symbols, params)
+            else:
+                out = (
+                    primitive.kernel(symbols, *params)
+                    if primitive.arity is None
+                    else primitive.kernel(*symbols, *params)
+                )
             several = isinstance(out, (tuple, list))
             outs = [self.value_of(o) for o in (out if several else (out,))]
         except (CannotRecord, AttributeError, TypeError, NotImplementedError):
@@ -531,7 +544,7 @@ class Trace(Level):
         error = fitting.broadcast_error(operands)
         if error is not None:
             raise error
-        lowered = LOWERED.get(primitive.name.partition(".")[0])
+        lowered = NUMBERS.get(primitive.name.partition(".")[0])
         try:
             result = lowered(graph, symbols) if lowered is not None else primitive.kernel(*symbols, *params)
         except (AttributeError, TypeError, ValueError) as reason:
@@ -705,6 +718,6 @@ def _mapped(op):
     return lower
 
 
-LOWERED = {"erf": _mapped("erf")}  # functions whose kernels are no recording of NumPy's
+NUMBERS = {"erf": _mapped("erf")}  # functions whose kernels are no recording of NumPy's
 
 __all__ = ["AccumulateGrad", "CannotTrace", "Trace", "Traced", "random_primitives"]

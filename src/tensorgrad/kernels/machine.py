@@ -92,7 +92,7 @@ class Engine:
         builder.getModulePassManager().run(module, builder)
         return module
 
-    def functions(self, text, names):
+    def functions(self, text, names, keep=True):
         """The addresses of the functions in a module, compiled now or ever before."""
         key = content(text, self)
         found = self.ready.get(key)
@@ -109,7 +109,9 @@ class Engine:
             module = self.optimized(text, key)
             self.engine.add_module(module)
             self.engine.finalize_object()
-            write(key, self.objects.pop(key, None))
+            code = self.objects.pop(key, None)
+            if keep:
+                write(key, code)
         self.engine.finalize_object()
         self.ready[key] = True
         return [self.engine.get_function_address(f"{key}_{n}") for n in names]
@@ -133,12 +135,12 @@ def engine():
         return _state["engine"]
 
 
-def functions(text, names):
-    """Callables (of one pointer) for the functions of a module."""
+def functions(text, names, keep=True):
+    """Callables (of one pointer) for the functions of a module; `keep`: on disk, too."""
     with _state["lock"]:
         if _state["engine"] is None:
             _state["engine"] = Engine()
-        addresses = _state["engine"].functions(text, names)
+        addresses = _state["engine"].functions(text, names, keep)
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     return [kind(address) for address in addresses]
 

@@ -6,6 +6,7 @@ functions is a single call. Buffers whose lives do not overlap share memory.
 
 import ctypes
 import threading
+import time
 
 import numpy as np
 from numpy import empty
@@ -148,6 +149,12 @@ class Program:
 
     # Code
 
+    def native(self, step):
+        """Whether a step is machine code; loops with complex numbers are NumPy's."""
+        if type(step) is Host or not self.compiled:
+            return False
+        return type(step) is Product or all(v.dtype.kind != "c" for m in step.members for v in (m, *m.args))
+
     def write(self, products, arrays):
         """Compile, and list what a run does."""
         plan, runs, segments = self.plan, [], []
@@ -155,7 +162,7 @@ class Program:
         for step in plan.steps:
             if type(step) is Loops and 0 in step.shape:
                 continue
-            if type(step) is Host or not self.compiled:
+            if not self.native(step):
                 runs.append(step)
             else:
                 if not runs or type(runs[-1]) is not list:
@@ -190,12 +197,10 @@ class Program:
         accesses = list(zip(plan.operands[value], value.args, strict=True))
         table, slots = self.table, self.slots
         if value.op == "matmul":
-            view = self.views.get(value)
 
             def run(arrays, held):
                 a, b = (seen(array_of(x.base, held, self), x, arg) for x, arg in accesses)
-                target = view if view is not None else held[value]
-                np.matmul(a, b, out=target)
+                np.matmul(a, b, out=array_of(value, held, self))
 
             return run
         call = value.attr
@@ -214,6 +219,29 @@ class Program:
 
         return run
 
+    def timed(self, repeats=10):
+        """Seconds of each step, the best of several runs on the arrays that are bound; writes nothing but the arena."""
+        writer, names, runs = Writer(self.plan, self.stores, self.slots, machine.threads(), machine.products()), [], []
+        steps = [s for s in self.plan.steps if not (type(s) is Loops and 0 in s.shape)]
+        for number, step in enumerate(steps):
+            if self.native(step):
+                names.append(f"step{number}")
+                writer.segment(names[-1], [step])
+        compiled = iter(machine.functions(writer.module(), names, keep=False) if names else ())
+        held = self.prepare()[1]
+        for step in steps:
+            runs.append(next(compiled) if self.native(step) else self.host(step))
+        best, clock = [float("inf")] * len(runs), time.perf_counter
+        for _ in range(repeats):
+            for number, (step, run) in enumerate(zip(steps, runs, strict=True)):
+                start = clock()
+                if self.native(step):
+                    run(self.pointer)
+                else:
+                    run(self.bound, held)
+                best[number] = min(best[number], clock() - start)
+        return best
+
     # Running
 
     def bind(self, number, array):
@@ -223,10 +251,9 @@ class Program:
             self.table[position] = array.ctypes.data
         self.bound[number] = array
 
-    def run(self):
-        """Run on the arrays that are bound; returns the arrays of the roots without a target."""
-        table, held = self.table, {}
-        results = []
+    def prepare(self):
+        """(new arrays for the roots without a target, None for those that are copied; the same by Value)."""
+        table, held, results = self.table, {}, []
         for slot, shape, dtype, value in self.outputs:
             if slot is None:
                 results.append(None)
@@ -235,6 +262,11 @@ class Program:
             table[slot] = array.__array_interface__["data"][0]
             held[value] = array
             results.append(array)
+        return results, held
+
+    def run(self):
+        """Run on the arrays that are bound; returns the arrays of the roots without a target."""
+        results, held = self.prepare()
         for native, run in self.runs:
             if native:
                 run(self.pointer)

@@ -190,6 +190,7 @@ class Symbol:
         if axis:
             raise CannotRecord("take along another axis than the first")
         shape = index.shape + self.shape[1:]
+        within(index, self.shape[0], "index out of range in self", IndexError)
         return self.made(self.graph.make("gather", (table, index.value), shape, self.dtype))
 
     # Reductions as methods
@@ -458,6 +459,41 @@ def dot(a, b):
     return Symbol(graph, product(graph, a, b))
 
 
+def copyto(target, source, casting="same_kind", where=True):
+    """Symbols are written to as a whole; where= keeps what was there."""
+    graph = _graph(target, source, where)
+    if not isinstance(target, Symbol):
+        raise CannotRecord("a write into a true array")
+    value = graph.expand(graph.cast(as_value(graph, source, target.dtype), target.dtype), target.shape)
+    if where is not True:
+        value = graph.map("where", (as_value(graph, where), value, target.value), target.dtype)
+    target.write(value)
+
+
+def within(index, count, words, error, negative=True):
+    """Let the program raise an error after a run in which an index was outside of its dimension."""
+    graph = index.graph
+    low, high = graph.const(-count if negative else 0, index.dtype), graph.const(count, index.dtype)
+    wrong = [
+        graph.map("less", (index.value, low), np.dtype(bool)),
+        graph.map("greater_equal", (index.value, high), np.dtype(bool)),
+    ]
+    bad = graph.map("logical_or", wrong, np.dtype(bool))
+    fine = graph.const(0, np.int64)
+    value = graph.map(
+        "where",
+        (
+            bad,
+            graph.map("add", (graph.cast(index.value, np.int64), graph.const(1 << 40, np.int64)), np.dtype(np.int64)),
+            fine,
+        ),
+        np.dtype(np.int64),
+    )
+    if value.shape:
+        value = graph.reduce(graph.expand(value, index.shape), "maximum", tuple(range(index.ndim)))
+    graph.checks.append((value, words, error))
+
+
 def clip(a, a_min=None, a_max=None, **options):
     a = a if a_min is None else np.maximum(a, a_min)
     return a if a_max is None else np.minimum(a, a_max)
@@ -491,7 +527,8 @@ FUNCTIONS = {
     np.ones_like: lambda x, dtype=None, **o: full_like(x, 1, dtype),
     np.empty_like: lambda x, dtype=None, **o: full_like(x, 0, dtype),
     np.concatenate: concatenate, np.stack: stack, np.expand_dims: expand_dims, np.take_along_axis: take_along_axis,
-    np.put_along_axis: put_along_axis, np.dot: dot, np.clip: clip, np.moveaxis: moveaxis, np.flip: flip, np.outer: outer,
+    np.put_along_axis: put_along_axis, np.copyto: copyto, np.dot: dot, np.clip: clip, np.moveaxis: moveaxis, np.flip: flip,
+    np.outer: outer,
     np.broadcast_to: lambda x, shape, **o: x.broadcast_to(shape), np.reshape: lambda x, shape, **o: x.reshape(shape),
     np.transpose: lambda x, axes=None: x.transpose(axes), np.swapaxes: lambda x, a, b: x.swapaxes(a, b),
     np.squeeze: lambda x, axis=None: x.squeeze(axis), np.ravel: lambda x, **o: x.ravel(), np.copy: lambda x, **o: x.copy(),

@@ -49,6 +49,7 @@ class Graph:
 
     def __init__(self):
         self.known, self.values, self.kept = {}, [], []
+        self.checks = []  # (0-d Value that is 0 if all is well, else an index plus 2^40; words; exception): see symbol.within
 
     def make(self, op, args, shape, dtype, attr=None):
         key = op, tuple([a.number for a in args]), attr, shape, dtype
