@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from tensorgrad.backends import native
 from tensorgrad.backends.precision import computes_halves_in_single
 
 CHUNK = 1 << 18  # numbers of the result worked on at a time: bounds the temporaries, stays in the cache
@@ -45,6 +46,8 @@ def max_pool(x, kernel, stride, padding, dilation, size):
     >>> max_pool(np.array([[1.0, 5, 2, 2]]), (2,), (2,), (0,), (1,), (2,))
     (array([[5., 2.]]), array([[1, 0]], dtype=uint8))
     """
+    if _is_native(x, kernel, stride, dilation, size):
+        return native.module("pools").max_pool(x, kernel, stride, padding, dilation, size)
     lead, spatial = x.shape[: -len(size)], x.shape[-len(size) :]
     taps = math.prod(kernel)
     samples = x.reshape(math.prod(lead), *spatial)
@@ -149,6 +152,8 @@ def max_pool_gradient(g, winners, spatial, kernel, stride, padding, dilation):
     array([[0., 3., 4., 0.]])
     """
     dims = len(spatial)
+    if _is_native(g, kernel, stride, dilation, g.shape[-dims:]):
+        return native.module("pools").max_pool_gradient(g, winners, spatial, kernel, stride, padding, dilation)
     window = kernel, stride, padding, dilation
     gx = np.zeros((*g.shape[:-dims], *spatial), g.dtype)
     if not all(s > d * (k - 1) for k, s, d in zip(kernel, stride, dilation)):
@@ -197,6 +202,9 @@ def average_pool(x, kernel, stride, padding, size, count_padding=True, divisor=N
     array([[3., 2.]])
     """
     spatial = x.shape[-len(size) :]
+    if _is_native(x, kernel, stride, (1,) * len(size), size):
+        counts = divisor or window_counts(spatial, kernel, stride, padding, size, count_padding)
+        return native.module("pools").average_pool(x, kernel, stride, padding, size, counts)
     if kernel == spatial and not any(padding) and all(n == 1 for n in size):
         x = np.add.reduce(np.ascontiguousarray(x), axis=tuple(range(-len(size), 0)), dtype=x.dtype, keepdims=True)
     else:
@@ -219,6 +227,8 @@ def average_pool_gradient(g, spatial, kernel, stride, padding, count_padding=Tru
     """
     size = g.shape[-len(spatial) :]
     counts = divisor or window_counts(spatial, kernel, stride, padding, size, count_padding)
+    if _is_native(g, kernel, stride, (1,) * len(size), size):
+        return native.module("pools").average_pool_gradient(g, spatial, kernel, stride, padding, counts)
     g = g / (counts.astype(g.dtype) if isinstance(counts, np.ndarray) else counts)
     for dim in (-1, *range(-len(spatial), -1)):
         g = _spread_windows(g, dim, kernel[dim], stride[dim], padding[dim], spatial[dim])
@@ -239,6 +249,12 @@ def window_counts(spatial, kernel, stride, padding, size, count_padding):
             start, end = np.maximum(start, 0), np.minimum(end, n)
         counts = counts[..., None] * (end - start)
     return counts if counts.size == 0 or np.ptp(counts) else int(counts.flat[0])
+
+
+def _is_native(x, kernel, stride, dilation, size):
+    """Whether a compiled kernel is to do this: windows that overlap (else NumPy's slices are as fast)."""
+    overlap = any(d * (k - 1) >= s for k, s, d in zip(kernel, stride, dilation))
+    return overlap and 0 not in size and native.suits(x)
 
 
 def _sum_windows(x, dim, kernel, stride, padding, windows):
