@@ -75,8 +75,7 @@ class LaterFace:
 
     def __get__(self, tensor, owner):
         name = self.later.name
-        methods = importlib.import_module("tensorgrad.ops." + self.later.family).Methods
-        setattr(index.LaterMixin, name, with_face(name, methods.__dict__[name]))
+        setattr(index.LaterMixin, name, with_face(name, self.later.found()))
         return getattr(owner if tensor is None else tensor, name)
 
 

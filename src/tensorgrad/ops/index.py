@@ -53,10 +53,13 @@ class LaterMethod:
     def __init__(self, family, name):
         self.family, self.name = family, name
 
-    def __get__(self, tensor, owner):
+    def found(self):
+        """The method, from its family."""
         methods = importlib.import_module("tensorgrad.ops." + self.family).Methods
-        casting = importlib.import_module("tensorgrad.ops.casting")
-        setattr(LaterMixin, self.name, casting.published("Tensor", self.name, methods.__dict__[self.name]))
+        return importlib.import_module("tensorgrad.ops.casting").published("Tensor", self.name, methods.__dict__[self.name])
+
+    def __get__(self, tensor, owner):
+        setattr(LaterMixin, self.name, self.found())
         return getattr(owner if tensor is None else tensor, self.name)
 
 
