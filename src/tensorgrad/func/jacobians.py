@@ -12,6 +12,7 @@ from tensorgrad.func.forward import Dual, dual
 from tensorgrad.func.levels import Level, entered, with_names
 from tensorgrad.func.reverse import chosen, settled_aux, split_aux, vjp_of, with_chosen
 from tensorgrad.func.vmap import vmap
+from tensorgrad.ops.creation import zeros_like
 from tensorgrad.ops.primitive import wrap
 from tensorgrad.tensor import Tensor
 from tensorgrad.utils._pytree import tree_flatten, tree_map, tree_structure, tree_unflatten
@@ -122,7 +123,7 @@ def linearize(func, *primals):
             raise RuntimeError(f"linearize(f, *primals): Expected primals to only contain Tensors, got {type(leaf)}")
     output, pull_back = vjp_of(func, primals)
     output_spec = tree_structure(output)
-    probes = tree_map(lambda o: o.detach().new_zeros(o.shape), output)
+    probes = tree_map(lambda o: zeros_like(o.detach()), output)
     # What is pulled back is linear in the probe; the gradient of that is the push forward.
     _, push = vjp_of(lambda probe: pull_back(probe), (probes,))
 

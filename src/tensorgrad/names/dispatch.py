@@ -101,11 +101,13 @@ def call_named(function, name, rule, signature, args, kwargs, inplace=False):
     if not first:
         return function(*args, **kwargs)
     own = names_of(first[0])
-    for word in DIMS:
+    for word in (*DIMS, "args") if name == "flip" else DIMS:
         if word in values and speaks(values[word]):
             values[word] = bound.arguments[word] = rules.resolved(values[word], own)
         if extra and word in extra:
             extra[word] = rules.resolved(extra[word], own)
+    if outdim is None and not is_named((*first, out)):  # nothing but a word, of a dimension or not
+        return function(*bound.args, **bound.kwargs, **({} if out is None else {"out": out}))
     whole = inspect.BoundArguments(signature, dict(bound.arguments))
     whole.apply_defaults()
     arguments = {**{w: v for w, v in whole.arguments.items() if w not in ("kwargs", "named")}, **(extra or {})}
@@ -114,6 +116,7 @@ def call_named(function, name, rule, signature, args, kwargs, inplace=False):
     call = rules.Call(name, arguments, function, whole)
     names = rule(call)
     outs = [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor)]
+    inplace = inplace or call.get("inplace") is True
     targets = [*(first[:1] if inplace else ()), *outs]
     stripped = Stripped(targets)
     for word, value in bound.arguments.items():

@@ -12,16 +12,16 @@ import sys
 from tensorgrad.names.dispatch import call_named, is_named, speaks
 from tensorgrad.names.table import DIMS, rule_of
 from tensorgrad.ops import index
+from tensorgrad.spec import Size
 from tensorgrad.tensor import Tensor
 
-ROOMS = ("", "nn.functional", "linalg", "fft", "special")
-INSIDE = ("tensorgrad.ops", "tensorgrad.backends", "tensorgrad.autograd", "tensorgrad.func", "tensorgrad.names",
-          "tensorgrad.compiler", "tensorgrad.kernels")  # fmt: skip
+ROOMS = ("", "nn.functional", "linalg", "fft", "special", "masked")
 WHOLE = {
     "flatten": "methods",
     "unflatten": "methods",
     "einsum": "einsum",
 }  # functions that have forms of their own for names
+SEVERAL = (tuple, list, str, Size)
 _faces = {}  # (id of a function, rule, whether it writes in place) -> (function, its face)
 
 
@@ -36,10 +36,7 @@ def face(function, name, room=""):
     key = id(function), rule, inplace
     if key in _faces:
         return _faces[key][1]
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return function
+    signature = signature_of(function, name)
     words = {p.name for p in signature.parameters.values()}
     by_name = bool(words & set(DIMS)) or "kwargs" in words or "named" in words or name in ("size", "stride", "einsum")
     whole = WHOLE.get(name)
@@ -55,8 +52,12 @@ def face(function, name, room=""):
     @functools.wraps(function)
     def call(*args, **kwargs):
         for value in args:
-            if is_named(value) or (by_name and speaks(value)):
-                return with_names(args, kwargs)
+            if isinstance(value, Tensor):
+                if value._spec.names is None:
+                    continue
+            elif type(value) not in SEVERAL or not (is_named(value) or (by_name and speaks(value))):
+                continue
+            return with_names(args, kwargs)
         for word, value in kwargs.items():
             if is_named(value) or (word in DIMS and speaks(value)):
                 return with_names(args, kwargs)
@@ -65,6 +66,17 @@ def face(function, name, room=""):
     call.takes_names = True
     _faces[key] = (function, call)
     return call
+
+
+def signature_of(function, name):
+    """The signature of a function; one that takes anything is a form of another: `squeeze_`, `squeeze_copy`."""
+    signature = inspect.signature(function)
+    base = name.removesuffix("_copy").removesuffix("_")
+    if "args" in signature.parameters and base != name:
+        other = getattr(sys.modules["tensorgrad"], base, None)
+        if inspect.isfunction(other):
+            return inspect.signature(other)
+    return signature
 
 
 class LaterFace:
@@ -82,7 +94,8 @@ class LaterFace:
 def with_face(name, value):
     """A member of Tensor, with its face if it has one."""
     if isinstance(value, property):
-        return property(face(value.fget, name), value.fset, value.fdel, value.__doc__)
+        getter = face(value.fget, name)
+        return value if getter is value.fget else property(getter, value.fset, value.fdel, value.__doc__)
     if isinstance(value, index.LaterMethod):
         return LaterFace(value)
     if inspect.isfunction(value):
@@ -112,9 +125,10 @@ def install():
                 setattr(owner, name, faced)
     importlib.import_module("tensorgrad.names.differentiation").install()
     known = {key[0]: faced for key, (_, faced) in _faces.items()}
+    known[id(find)] = find_with_face
     for module_name, module in list(sys.modules.items()):  # what others imported by name before
-        if module is not None and not module_name.startswith(INSIDE):
+        if module is not None and not module_name.startswith("tensorgrad.names"):
             for name, value in list(getattr(module, "__dict__", {}).items()):
                 faced = known.get(id(value))
-                if faced is not None and inspect.isfunction(value):
+                if faced is not None and inspect.isfunction(value) and module is not index:
                     module.__dict__[name] = faced

@@ -9,7 +9,8 @@ import functools
 
 import numpy as np
 
-from tensorgrad.names.values import UNSUPPORTED, check_distinct, names_of, place_of, shown, strip, unify
+from tensorgrad.dtypes import dtype
+from tensorgrad.names.values import UNSUPPORTED, check_distinct, names_of, place_of, shown, unify
 from tensorgrad.ops.fitting import dim_of
 from tensorgrad.ops.primitive import wrap
 from tensorgrad.tensor import Tensor
@@ -36,10 +37,7 @@ class Call:
 
     def tensors(self):
         """All tensors among the arguments, in order; those in lists too."""
-        found = []
-        for value in self.arguments.values():
-            found += [v for v in (value if isinstance(value, (tuple, list)) else (value,)) if isinstance(v, Tensor)]
-        return found
+        return list(tensors_in(self.arguments.values()))
 
     @functools.cached_property
     def own(self):
@@ -58,6 +56,15 @@ class Call:
 
     def refuse(self):
         raise RuntimeError(UNSUPPORTED.format(name=self.name))
+
+
+def tensors_in(values):
+    """All tensors among values and in lists of them, in order."""
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            yield from tensors_in(value)
 
 
 def distinct(names, *operands):
@@ -241,6 +248,38 @@ def stacked(call):
     return tuple(names)
 
 
+def at_least(rank, names):
+    """The names of a tensor that gets at least so many dimensions."""
+    missing = rank - len(names)
+    if missing <= 0:
+        return names
+    if rank == 3:
+        return (None, *names, None) if len(names) == 1 else (*names, None) if names else (None,) * 3
+    return (None,) * missing + tuple(names)
+
+
+def widened(call):
+    """atleast_2d and its like, of one tensor or of several."""
+    rank, tensors = int(call.name[-2]), call.tensors()
+    names = [at_least(rank, names_of(t)) for t in tensors]
+    return lambda result: names[0] if isinstance(result, Tensor) else names
+
+
+def piled(call):
+    """hstack and its like: cat of tensors with at least so many dimensions."""
+    rank = {"hstack": 1, "dstack": 3}.get(call.name, 2)
+    parts = [names_of(t) for t in call.tensors()]
+    if call.name == "column_stack":
+        parts = [(*names, None) if len(names) == 1 else names for names in parts]
+    return functools.reduce(lambda a, b: unify(a, b, "cat"), (at_least(rank, names) for names in parts))
+
+
+def same_bytes(call):
+    """view(dtype) keeps the dimensions; view(shape) says nothing of them."""
+    shape = call.get("shape", ())
+    return call.own if len(shape) == 1 and isinstance(shape[0], dtype) else call.refuse()
+
+
 def flattened(call):
     names = call.own
     (first,), (last,) = call.dims("start_dim") or (0,), call.dims("end_dim") or (len(names) - 1,)
@@ -258,6 +297,12 @@ def unflattened(call):
 
 def one_more(call):
     return (*call.own, None)
+
+
+def on_diagonals(call):
+    """The last dimension becomes the diagonal of two new ones."""
+    standard = call.get("dim1") == -2 and call.get("dim2") == -1
+    return (*call.own[:-1], None, None) if standard else call.refuse()
 
 
 def one_less(call):
@@ -291,231 +336,7 @@ def searched(call):
     return call.names("input")
 
 
-# Products
-
-
-def product_names(a, b):
-    """The names of a @ b: those of the batch unified, the contracted ones gone."""
-    if len(a) == 1 and len(b) == 1:
-        unify(a, b, "dot")
-        return ()
-    lead = unify(a[:-2], b[:-2], "matmul") if len(a) > 1 and len(b) > 1 else (a[:-2] if len(b) < 2 else b[:-2])
-    return distinct((*lead, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ())), a, b)
-
-
-OPERANDS = (("input", "a"), ("other", "mat2", "vec", "tensor", "vec2", "b"))
-
-
-def contracted(call):
-    return product_names(call.names("input", "a", "self"), call.names(*OPERANDS[1]))
-
-
-def contracted_plus(call):
-    """input + a @ b."""
-    a, b = call.names("batch1", "mat1", "mat", "a"), call.names("batch2", "mat2", "vec", "b")
-    names = product_names(a, b)
-    return unify(call.own, names[1:] if call.name.startswith("addbmm") else names)
-
-
-def contracted_all(call):
-    return functools.reduce(product_names, map(names_of, call.tensors()))
-
-
-def outer(call):
-    a, b = call.names("input"), call.names("vec2")
-    return distinct((*a, *b), a, b)
-
-
-def outer_plus(call):
-    a, b = call.names("vec1", "a"), call.names("vec2", "b")
-    return unify(call.own, distinct((*a, *b), a, b))
-
-
-def inner(call):
-    a, b = call.names("input"), call.names("other")
-    return distinct((*a[:-1], *b[:-1]), a, b) if a and b else unify(a, b)
-
-
-def tensordot(call):
-    a, b, dims = call.names("a"), call.names("b"), call.get("dims", 2)
-    if isinstance(dims, int):
-        return distinct((*a[: len(a) - dims], *b[dims:]), a, b)
-    left, right = ((d,) if isinstance(d, int) else d for d in dims)
-    gone = [{dim_of(d, len(n)) for d in which} for n, which in ((a, left), (b, right))]
-    return distinct((*without(a, gone[0]), *without(b, gone[1])), a, b)
-
-
-def distances(call):
-    a, b = call.names("x1"), call.names("x2")
-    return distinct((*unify(a[:-2], b[:-2]), a[-2], b[-2]), a, b)
-
-
-def layer(call):
-    """x @ w.T + b: the last dimension becomes that of the outputs, which has the name that the weight gives it."""
-    x, w = call.names("input", "x"), call.names("weight", "w")
-    return unify(distinct((*x[:-1], *w[:-1]), x, w), call.names("bias", "b"))
-
-
-def two_layer(call):
-    x, w = unify(call.names("input1")[:-1], call.names("input2")[:-1]), call.names("weight")
-    return distinct((*x, w[0]), x, w)
-
-
-def convolved(call):
-    """The channels keep their name unless the weight has one for those that come out."""
-    x, w = list(call.own), call.names("weight", "w")
-    rank = len(w) - 2
-    out = w[1] if "transpose" in call.name else w[0]
-    if out is not None:
-        x[-rank - 1] = out
-    return distinct(x, call.own, w)
-
-
-def looked_up(call):
-    """A row of the table for each index."""
-    weight, index = call.names("weight"), call.names("input", "indices")
-    return distinct((*index, weight[1]), weight, index)
-
-
-def bags(call):
-    names = call.names("input", "indices")
-    return (names[0] if len(names) == 2 else None, call.names("weight")[1])
-
-
-def attended(call):
-    query, value = call.names("query"), call.names("value")
-    return distinct((*query[:-1], value[-1]), query, value)
-
-
-# Matrices
-
-
-def turned(call):
-    """An inverse: the last two dimensions change places."""
-    return (*call.own[:-2], call.own[-1], call.own[-2])
-
-
-def matrix_reduced(call):
-    return call.own[:-2]
-
-
-def matrix_reduced_each(call):
-    return lambda result: [call.own[:-2]] * len(result)
-
-
-def solved(call):
-    """A x = B: the rows of x are the columns of A."""
-    a, b = call.names("A"), call.names("B")
-    return distinct((*a[:-2], a[-1], *b[len(a) - 1 :]), a, b) if call.get("left", True) else call.refuse()
-
-
-def singular(call):
-    *lead, rows, columns = call.own
-    right = (
-        (columns, None)
-        if call.function.__module__.endswith("linalg") is False and call.name == "svd"
-        else (None, columns)
-    )
-    return [(*lead, rows, None), (*lead, None), (*lead, *right)]
-
-
-def spectrum(call):
-    return (*call.own[:-2], None)
-
-
-def eigen(call):
-    *lead, rows, _ = call.own
-    return [(*lead, None), (*lead, rows, None)]
-
-
-def orthogonal(call):
-    *lead, rows, columns = call.own
-    return [(*lead, rows, None), (*lead, None, columns)]
-
-
-def matrix_normed(call):
-    dims = call.dims("dim")
-    return call.own if call.get("keepdim") else without(call.own, dims)
-
-
-# Indexing
-
-
-def indexed(call):
-    """x[...]: an int takes a dimension away, a slice keeps it, None makes one, tensors give those they have."""
-    names, index = call.own, call.get("index")
-    return index_names(names, index, call.tensors()[0].shape)
-
-
-def index_names(names, index, shape):
-    items = index if type(index) is tuple else (index,)
-    if isinstance(index, list):
-        items = (
-            (wrap(np.asarray(index)),) if not any(isinstance(i, (slice, list, Tensor)) for i in index) else tuple(index)
-        )
-    used = sum(consumes(i) for i in items)
-    out, picks, place, dim = [], [], None, 0
-    for position, item in enumerate(items):
-        if item is Ellipsis:
-            skip = len(names) - used
-            out += names[dim : dim + skip]
-            dim += skip
-        elif item is None or isinstance(item, (bool, np.bool_)):
-            out.append(None)
-        elif isinstance(item, slice):
-            out.append(names[dim])
-            dim += 1
-        elif isinstance(item, Tensor) and not item._spec.shape and item._spec.dtype.category == 1:
-            dim += 1
-        elif isinstance(item, (Tensor, list, tuple, np.ndarray)):
-            apart = place is not None and picks[-1][0] != position - 1
-            place = 0 if apart else len(out) if place is None else place
-            wide = consumes(item)
-            rank, own = pick(item)
-            picks.append(
-                (position, own if own is not None else (names[dim] if rank == 1 and wide == 1 else None,) * rank)
-            )
-            dim += wide
-        else:
-            dim += 1
-    out += names[dim:]
-    if picks:
-        lead = (None,) * max(len(own) for _, own in picks) if len(picks) > 1 else picks[0][1]
-        for _, own in picks if len(picks) > 1 else ():
-            lead = unify(lead, own) if all(n not in names for n in own if n) else lead
-        out[place:place] = lead
-    return tuple(out)
-
-
-def consumes(item):
-    """How many dimensions an item of an index takes."""
-    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
-        return 0
-    if isinstance(item, Tensor) and item._spec.dtype.category == 0:
-        return len(item._spec.shape)
-    if isinstance(item, np.ndarray) and item.dtype == bool:
-        return item.ndim
-    return 1
-
-
-def pick(item):
-    """(how many dimensions a picking index gives, its names or None)."""
-    if isinstance(item, Tensor):
-        if item._spec.dtype.category == 0:
-            return 1, None
-        return len(item._spec.shape), item._spec.names
-    array = np.asarray([strip(i).numpy() if isinstance(i, Tensor) else i for i in item])
-    return (1 if array.dtype == bool else array.ndim), None
-
-
-def assigned(call):
-    """x[...] = value: the value's names must go with those of what it replaces."""
-    value, target = call.get("value"), call.tensors()[0]
-    if isinstance(value, Tensor) and value._spec.names is not None:
-        part = index_names(call.own, call.get("index"), target.shape)
-        names = names_of(value)
-        unify(part, names[len(names) - len(part) :] if len(names) > len(part) else names, "assign")
-    return call.own
+# Neither
 
 
 def refuse(call):

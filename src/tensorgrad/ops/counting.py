@@ -84,7 +84,7 @@ def arange(*args, start=None, end=None, step=None, out=None, dtype=None, layout=
     return _given(array, out, device, requires_grad, layout, pin_memory, names)
 
 
-def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, names=None):
     """Numbers from start to end, end included (PyTorch's deprecated relative of arange).
 
     >>> torch.range(1, 3)
@@ -96,7 +96,8 @@ def range(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=
     d = dtype_beside_out(dtype, out, None, "range")
     _check_range(start, end, step)
     count = math.floor((end - start) / step) + 1
-    return _given((start + np.arange(count) * step).astype(d.numpy), out, device, requires_grad, layout)
+    array = (start + np.arange(count) * step).astype(d.numpy)
+    return _given(array, out, device, requires_grad, layout, False, names)
 
 
 def _ends(name, start, end, steps, dtype, out, more=()):
@@ -129,7 +130,7 @@ def _ends(name, start, end, steps, dtype, out, more=()):
 
 
 def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-             pin_memory=False):  # fmt: skip
+             pin_memory=False, names=None):  # fmt: skip
     """`steps` numbers from start to end, both included, evenly spaced.
 
     >>> torch.linspace(0, 1, 5)
@@ -138,7 +139,7 @@ def linspace(start, end, steps=None, *, out=None, dtype=None, layout=None, devic
     start, end, steps, d = _ends("linspace", start, end, steps, dtype, out)
     kind = {dtypes.INTEGER: np.dtype(np.float64)}.get(d.category, np.dtype(np.float32) if d.itemsize == 2 else d.numpy)
     array = _spaced(start, end, steps, kind).astype(d.numpy)
-    return _given(array, out, device, requires_grad, layout, pin_memory)
+    return _given(array, out, device, requires_grad, layout, pin_memory, names)
 
 
 def _spaced(start, end, steps, kind):
@@ -153,7 +154,7 @@ def _spaced(start, end, steps, kind):
 
 
 def logspace(start, end, steps=None, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-             pin_memory=False):  # fmt: skip
+             pin_memory=False, names=None):  # fmt: skip
     """`steps` powers of `base`, with exponents from start to end evenly spaced.
 
     >>> torch.logspace(0, 2, 3)
@@ -166,7 +167,7 @@ def logspace(start, end, steps=None, base=10.0, *, out=None, dtype=None, layout=
     powers = np.power(
         _plain(base), _spaced(start, end, steps, kind).astype(np.complex128 if d.is_complex else np.float64)
     )
-    return _given(_cast_as_c(powers, d), out, device, requires_grad, layout, pin_memory)
+    return _given(_cast_as_c(powers, d), out, device, requires_grad, layout, pin_memory, names)
 
 
 def _cast_as_c(values, d):

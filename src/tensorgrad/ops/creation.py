@@ -188,7 +188,9 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     return tensor(data, dtype=dtype or self._spec.dtype, device=device, requires_grad=requires_grad)
 
 
-def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def eye(
+    n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None
+):
     """Ones on the diagonal, zeros elsewhere.
 
     >>> torch.eye(2)
@@ -199,11 +201,13 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     if n < 0 or (m is not None and m < 0):
         raise RuntimeError(f"{'n' if n < 0 else 'm'} must be greater or equal to 0, got {n if n < 0 else m}")
     array = np.eye(n, m, dtype=dtype_beside_out(dtype, out, None, "eye").numpy)
-    result = finished(array, None, device, requires_grad, layout, pin_memory)
+    result = finished(array, None, device, requires_grad, layout, pin_memory, names)
     return result if out is None else fitting.store(out, result)
 
 
-def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def empty_strided(
+    size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None
+):
     """An unset tensor with the given strides.
 
     >>> torch.empty_strided((2, 3), (1, 2)).stride()
@@ -218,11 +222,11 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     count = 0 if 0 in size else 1 + builtins.sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     memory = np.empty(count, numpy_dtype(dtype))
     array = np.ndarray(tuple(size), memory.dtype, memory, 0, [s * memory.itemsize for s in stride])
-    return finished(array, None, device, requires_grad)
+    return finished(array, None, device, requires_grad, layout, pin_memory, names)
 
 
 def empty_permuted(
-    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, names=None
 ):
     """An unset tensor whose dimensions lie in memory in the order given, outermost first.
 
@@ -245,7 +249,7 @@ def empty_permuted(
             raise RuntimeError("Duplicate dim not allowed")
     memory = np.empty([size[dim] for dim in order], numpy_dtype(dtype))
     array = memory.transpose(np.argsort(order)) if order else memory
-    return finished(array, None, device, requires_grad, layout, pin_memory)
+    return finished(array, None, device, requires_grad, layout, pin_memory, names)
 
 
 class CreationMixin:

@@ -21,11 +21,7 @@ def finished(array, dtype=None, device=None, requires_grad=False, layout=None, p
         raise NotImplementedError(f"layout {layout} is not supported: tensorgrad has only strided tensors")
     if pin_memory:
         raise RuntimeError("Cannot access accelerator device when none is available: pin_memory needs CUDA")
-    result = wrap(array)
-    if names is not None:
-        from tensorgrad.names import check_names, named
-
-        named(result, check_names(names, array.ndim))
+    result = with_names(wrap(array), names)
     if requires_grad:
         if result._spec.dtype.category < dtypes.FLOAT:
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
@@ -33,6 +29,15 @@ def finished(array, dtype=None, device=None, requires_grad=False, layout=None, p
     if mode.special and state.inference:
         result._spec = result._spec.variant(inference=True)
     return result
+
+
+def with_names(result, names):
+    """A new tensor with the names that its maker asked for."""
+    if names is None:
+        return result
+    from tensorgrad.names import check_names, named
+
+    return named(result, check_names(names, len(result._spec.shape)))
 
 
 def numpy_dtype(dtype, default=None, name="tensor"):

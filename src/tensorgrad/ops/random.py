@@ -7,7 +7,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad import random as source
 from tensorgrad.autograd import modes
-from tensorgrad.ops import creation, fitting
+from tensorgrad.ops import creation, data, fitting
 from tensorgrad.ops import random_primitives as primitives
 from tensorgrad.ops.arguments import float_argument, int_argument, is_int, no_such_call
 
@@ -34,6 +34,7 @@ def _new(name, shape, draw, fill, out, dtype, default, options):
         result = draw(creation.numpy_dtype(dtype, default))
         if type(result._array) is ndarray:
             return creation.finished(result._array, None, *options)
+        result = data.with_names(result, options[-1])
         return result.requires_grad_() if requires_grad else result
     if isinstance(out, fitting.Tensor):
         creation.dtype_beside_out(dtype, out, None, name)
@@ -144,7 +145,7 @@ def randint(*args, low=None, high=None, size=None, generator=None, out=None, dty
 
 
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-             pin_memory=False):  # fmt: skip
+             pin_memory=False, names=None):  # fmt: skip
     """The integers below n in random order.
 
     >>> _ = torch.manual_seed(0); torch.randperm(5)
@@ -160,7 +161,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     def fill(out):
         out.copy_(draw(out._spec.dtype.numpy))
 
-    options = device, requires_grad, layout, pin_memory, None
+    options = device, requires_grad, layout, pin_memory, names
     return _new("randperm", (n,), draw, fill, out, dtype, dtypes.int64, options)
 
 
@@ -216,7 +217,7 @@ def randint_like(input, *args, low=None, high=None, generator=None, dtype=None, 
 
 
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
-           requires_grad=False, pin_memory=False):  # fmt: skip
+           requires_grad=False, pin_memory=False, names=None):  # fmt: skip
     """Normal numbers, whose means or deviations (or both) may be tensors; of two numbers, give the size.
 
     >>> _ = torch.manual_seed(0); torch.normal(torch.tensor([10., 20.]), 0.5)
@@ -231,7 +232,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         ):
             raise no_such_call("normal", (mean, std), {"size": size}, *_NORMAL_FORMS)
         limits = float_argument("normal", "mean", 1, mean), float_argument("normal", "std", 2, std)
-        shape, options = creation._shape((size,), "normal"), (device, requires_grad, layout, pin_memory, None)
+        shape, options = creation._shape((size,), "normal"), (device, requires_grad, layout, pin_memory, names)
         return _made("normal", "normal", shape, limits, generator, out, dtype, None, options)
     if not any(tensors) or not all(t or n for t, n in zip(tensors, numbers, strict=True)):
         raise no_such_call("normal", (mean, std), {}, *_NORMAL_FORMS)
