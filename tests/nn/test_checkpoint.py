@@ -1,6 +1,7 @@
 """utils.checkpoint: the same gradients from less memory, the same random numbers, and what is refused."""
 
 import gc
+import importlib
 import weakref
 from functools import partial
 
@@ -8,7 +9,7 @@ import pytest
 from subject import IS_TORCH, raises, torch
 
 if IS_TORCH:
-    import torch.utils.checkpoint
+    importlib.import_module("torch.utils.checkpoint")
 
 nn = torch.nn
 checkpoint = torch.utils.checkpoint.checkpoint
