@@ -72,6 +72,9 @@ def normalize_gradient(g, x, w, mean, rstd, wanted, given=False, by_place=False)
     >>> gx.ravel()
     array([ 0.1875, -0.1875])
     """
+    if _is_native(x, g, w):
+        g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
+        return native.module("rows").normalize_gradient(g, x, w, mean, rstd, wanted, given, by_place)
     half = is_half(x.dtype)
     work = np.dtype(np.float32) if half else x.dtype
     gx = np.empty(x.shape, x.dtype) if wanted[0] else None
