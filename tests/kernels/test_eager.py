@@ -96,3 +96,47 @@ def test_dtypes_as_numpy_chooses_them():
         for function in (lambda a: a > 1, lambda a: a * 2.5, lambda a: ~(a > 0)):
             found, truth = eager.pointwise(function, (a,)), function(a)
             assert found.dtype == truth.dtype and (found == truth).all()
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss"])
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_losses(name, reduction):
+    rng = np.random.default_rng(3)
+    a, b = (rng.standard_normal((90, 80)) * 2 for _ in range(2))
+
+    def run():
+        x, y = torch.from_numpy(a).requires_grad_(), torch.from_numpy(b).requires_grad_(name != "soft_margin_loss")
+        loss = getattr(F, name)(x, y, reduction=reduction) * 1.5
+        loss.backward()
+        return [t.numpy() for t in (loss.detach(), x.grad, y.grad) if t is not None]
+
+    with native.using(False):
+        slow = run()
+    with native.using(True):
+        fused = run()
+    for p, q in zip(fused, slow, strict=True):
+        np.testing.assert_allclose(p, q, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"ignore_index": 3}, {"reduction": "sum"}, {"reduction": "none"}, {"weight": True}]
+)
+def test_cross_entropy(options):
+    rng = np.random.default_rng(4)
+    x, target = rng.standard_normal((300, 20)) * 3, torch.from_numpy(rng.integers(0, 20, 300))
+    options = dict(options)
+    if "weight" in options:
+        options["weight"] = torch.linspace(0.5, 2, 20, dtype=torch.float64)
+
+    def run():
+        t = torch.from_numpy(x).requires_grad_()
+        loss = F.cross_entropy(t, target, **options)
+        (loss * torch.linspace(1, 2, loss.numel(), dtype=torch.float64).reshape(loss.shape)).sum().backward()
+        return loss.detach().numpy(), t.grad.numpy()
+
+    with native.using(False):
+        slow = run()
+    with native.using(True):
+        fused = run()
+    for p, q in zip(fused, slow, strict=True):
+        np.testing.assert_allclose(p, q, rtol=1e-12, atol=1e-14)

@@ -83,7 +83,10 @@ def fused_gradient(slope):
     """g times a slope, as a function (g, *arrays and numbers), done in one loop where arrays are large."""
 
     def call(g, *values):
-        if type(g) is ndarray and g.size >= LEAST and (_state["on"] or ready(g.size * 1e-9)):
+        size = g.size if type(g) is ndarray else 0
+        if size == 1 and values:  # of a loss that is one number
+            size = getattr(values[0], "size", 0)
+        if size >= LEAST and (_state["on"] or ready(size * 1e-9)):
             arrays, order = [g], []
             for value in values:
                 if type(value) is ndarray:

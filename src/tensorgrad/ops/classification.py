@@ -7,6 +7,7 @@ softmax with one subtracted at the right class.
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.backends import native
 from tensorgrad.backends.precision import computes_halves_in_single
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
@@ -130,6 +131,8 @@ _nll2d = _nll.variant("nll_loss2d", "NllLoss2DBackward0")
 def _cross_entropy_kernel(x, target, weight, ignore_index, reduction):
     """log(sum(exp(x))) - x[target] of each place."""
     safe, w, total = _picked(target, weight, ignore_index, x.dtype)
+    if x.ndim == 2 and native.suits(x):
+        return _finished(-native.module("rows").soft("log_softmax", x)[_at(x, safe)], w, total, reduction)
     top = np.maximum.reduce(x, axis=1, keepdims=True) if x.shape[1] else np.zeros_like(x[:, :1])
     y = x - top
     np.exp(y, out=y)
@@ -143,9 +146,14 @@ def _cross_entropy_kernel(x, target, weight, ignore_index, reduction):
 @computes_halves_in_single
 def cross_entropy_back(g, x, target, weight, ignore_index, reduction):
     safe, w, total = _picked(target, weight, ignore_index, x.dtype)
+    scale = _scale(g, target, w, total, reduction, x.dtype)
+    if x.ndim == 2 and native.suits(x):
+        y = native.module("rows").soft("softmax", x)
+        y *= np.expand_dims(scale, 1)
+        y[_at(y, safe)] -= scale
+        return y
     y = x - np.maximum.reduce(x, axis=1, keepdims=True) if x.size else x.copy()
     np.exp(y, out=y)
-    scale = _scale(g, target, w, total, reduction, x.dtype)
     y *= np.expand_dims(scale / np.add.reduce(y, axis=1), 1)
     y[_at(y, safe)] -= scale
     return y
@@ -189,10 +197,6 @@ def _over_classes(primitive, primitive2d, input, target, weight, ignore_index, r
     _known(reduction)
     if not shape:
         raise ValueError("Expected 1 or more dimensions (got 0)")
-    if spec.dtype not in (dtypes.int64, dtypes.uint8):
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {spec.dtype.title}")
-    if not input._spec.dtype.is_floating_point:
-        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{input._spec.dtype.title}'")
     single = len(shape) == 1
     if single:
         if spec.size != 1 or len(spec.shape) > 1:
@@ -211,6 +215,10 @@ def _over_classes(primitive, primitive2d, input, target, weight, ignore_index, r
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         if spec.shape[1:] != shape[2:]:
             raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(spec.shape)}")
+    if spec.dtype not in (dtypes.int64, dtypes.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {spec.dtype.title}")
+    if not input._spec.dtype.is_floating_point:
+        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{input._spec.dtype.title}'")
     classes = input._spec.shape[1]
     if weight is not None:
         check_tensor("nll_loss", weight, "weight", 3)

@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.backends import native
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import special_kernel, xp
 from tensorgrad.ops.fitting import check_tensor
@@ -55,12 +56,13 @@ class PairLoss:
 
 def _averaged(slope):
     """The gradient of a mean or sum from the slope of an element."""
+    pulled = native.fused_gradient(slope)
 
     def rule(g, *values):
         *values, reduction, spec = values
         if reduction == "mean":
             g = g / max(spec.size, 1)
-        return slope(*values) * g
+        return pulled(np.asarray(g) if isinstance(g, np.generic) else g, *values)
 
     rule.words = (*slope.__code__.co_varnames[: slope.__code__.co_argcount], "reduction", "a_spec")
     return rule
