@@ -47,6 +47,8 @@ def _normalized(primitive, input, weight, bias, mean, var, training, momentum, e
     if mean is not None or var is not None:
         shape = input._spec.shape
         count = math.prod(shape[:1]) * math.prod(shape[2:])
+        if not count:
+            return out, batch_mean, rstd
         with no_grad():
             if mean is not None:
                 _move(mean, batch_mean.detach(), momentum)
@@ -67,12 +69,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """Mean 0 and variance 1 in each channel, over the batch in training, by running statistics otherwise.
 
     >>> x = torch.tensor([[1.], [3.]])
-    >>> torch.nn.functional.batch_norm(x, None, None, training=True, eps=0.)
+    >>> torch.nn.functional.batch_norm(x, None, None, training=True, eps=1e-12)
     tensor([[-1.],
             [ 1.]])
     """
     check_tensor("batch_norm", input)
     if training:
+        if eps <= 0.0:
+            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
         shape = input._spec.shape
         if shape and shape[0] * math.prod(shape[2:]) == 1:
             raise ValueError(
