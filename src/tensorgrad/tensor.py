@@ -216,7 +216,7 @@ def show(tensor, contents=None):
         suffixes.append("requires_grad=True")
     if tensor._spec.names is not None:
         suffixes.append(f"names={tensor._spec.names}")
-        array = array.array
+        array = array.array if type(array.array) is ndarray else array
     if type(array) is not ndarray:
         return array.show(tensor)
     d = tensor._spec.dtype

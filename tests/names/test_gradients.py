@@ -224,3 +224,43 @@ def test_transforms_nest():
     assert moved.names == ("N", "D") and torch.allclose(moved, 6 * x)
     vmap(lambda row: row.sum("D"), in_dims="N")(x).sum().backward()
     assert x.grad.names == ("N", "D") and (x.grad == 1).all()
+
+
+def test_compiled_functions_take_tensors_with_names():
+    x = leaf("N", "C")
+    f = torch.compile(lambda t: (t.exp().sum("C"), t * 2))
+    for _ in range(2):
+        total, double = f(x)
+        assert total.names == ("N",) and double.names == ("N", "C")
+        assert torch.allclose(total, x.exp().sum("C"))
+    total.sum().backward()
+    assert x.grad.names == ("N", "C") and torch.allclose(x.grad, x.exp())
+    with raises(RuntimeError, "compile: a view of a tensor with names ('N', 'C') was handed to a compiled function"):
+        f(x.rename("C", "N").transpose(0, 1))
+
+
+def test_gradcheck_takes_tensors_with_names():
+    assert torch.autograd.gradcheck(lambda t: t.exp().sum("C"), (leaf("N", "C"),))
+
+
+def test_rows_with_names_are_shown_and_written_to_inside_vmap():
+    shown = []
+
+    def f(row):
+        shown.append(repr(row))
+        return row.clone().mul_(2).add_(row)
+
+    x = leaf("N", "C").detach()
+    assert torch.allclose(vmap(f, in_dims="N")(x), x * 3) and shown[0].endswith("names=('C',)\n)")
+
+
+def test_per_sample_gradients_of_a_layer():
+    layer = torch.nn.Linear(3, 2)
+    layer.weight = torch.nn.Parameter(torch.randn(2, 3, names=("out", "in")))
+    weights = {name: p.detach() for name, p in layer.named_parameters()}
+
+    def loss(weights, row):
+        return torch.func.functional_call(layer, weights, (row,)).sum()
+
+    found = vmap(grad(loss), in_dims=(None, "N"))(weights, torch.randn(4, 3, names=("N", "in")))
+    assert found["weight"].names == ("N", "out", "in") and found["bias"].names == ("N", None)

@@ -113,6 +113,7 @@ def test_products_contract():
     assert torch.addmm(torch.ones(4, names=("out",)), state, step).names == ("batch", "out")
     assert torch.outer(torch.ones(2, names=("a",)), torch.ones(3, names=("b",))).names == ("a", "b")
     assert torch.tensordot(many, step, ([2], [0])).names == ("heads", "batch", "out")
+    assert torch.tensordot(many, step, (["D"], ["in"])).names == ("heads", "batch", "out")
 
 
 def test_products_whose_names_would_repeat_are_refused():
@@ -144,6 +145,11 @@ def test_einsum_carries_names_and_may_be_spelled_in_them():
 
 
 # Shapes
+
+
+def test_a_view_in_the_shape_that_is_there_keeps_names():
+    assert x().view(2, -1, 4).names == x().reshape(2, 3, 4).names == x().view(torch.int32).names == ("N", "C", "L")
+    assert x().view_as(torch.ones(2, 3, 4)).names == ("N", "C", "L")
 
 
 def test_orders_of_dimensions():

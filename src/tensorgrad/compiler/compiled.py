@@ -15,6 +15,7 @@ from tensorgrad.autograd.graph import AccumulateGrad
 from tensorgrad.autograd.modes import state
 from tensorgrad.compiler.entry import EAGER, Entry, Uncompiled
 from tensorgrad.compiler.trace import CannotTrace, OddLayout
+from tensorgrad.func import levels
 from tensorgrad.func.levels import stack
 from tensorgrad.tensor import Tensor
 from tensorgrad.utils._pytree import tree_flatten
@@ -95,6 +96,8 @@ class Compiled:
 
     def make(self, key, leaves, args, kwargs):
         """Trace the function, compile what it does, and run that."""
+        if levels.names is not None and levels.names.any_named(leaves):
+            return levels.names.compiled(self, args, kwargs)
         if self.count == MOST:
             self.given_up = True
             warnings.warn(
@@ -152,6 +155,8 @@ def key_of(leaf):
     if isinstance(leaf, Tensor):
         array = leaf._array
         if type(array) is not ndarray:
+            if leaf._spec.names is not None:
+                return leaf._spec
             raise CannotTrace("compile: a tensor of a transform was handed to a compiled function from outside")
         flags = array.flags
         return (

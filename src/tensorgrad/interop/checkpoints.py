@@ -116,12 +116,12 @@ class Writer(_Pickler):
     def reduce_tensor(self, tensor):
         """The call that makes the tensor again."""
         if type(tensor._array) is not np.ndarray:
+            if tensor._spec.names is not None:
+                raise RuntimeError(
+                    "NYI: Named tensors don't support serialization. Please drop names via `tensor = tensor.rename(None)` "
+                    "before serialization."
+                )
             raise RuntimeError("a tensor inside vmap, grad or another transform cannot be saved")
-        if any(name is not None for name in tensor._spec.names or ()):
-            raise RuntimeError(
-                "Named tensors don't support serialization. Please drop names via `tensor = tensor.rename(None)` before "
-                "serialization."
-            )
         stored, offset, strides = self.storage_of(tensor)
         d, hooks = tensor._spec.dtype, OrderedDict()
         is_parameter = type(tensor).__name__ == "Parameter"

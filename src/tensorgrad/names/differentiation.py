@@ -152,6 +152,8 @@ def install():
         transforms.unpack_dual(forward.unpack_dual),
     )
     autograd.backward, autograd.grad = backward, grad
+    for name in ("gradcheck", "gradgradcheck"):
+        setattr(autograd, name, transforms.checked(getattr(autograd, name)))
     for name, module in list(sys.modules.items()):
         if name.startswith("tensorgrad.autograd.") or not name.startswith("tensorgrad"):
             space = getattr(module, "__dict__", {})

@@ -7,9 +7,12 @@
 tensorgrad.Size([4, 9])
 """
 
+import inspect
 import re
 
-from tensorgrad.names.dispatch import Stripped
+from tensorgrad.names.dispatch import Stripped, call_named
+from tensorgrad.names.rules import resolved
+from tensorgrad.names.rules_products import tensordot as contracted
 from tensorgrad.names.values import check_distinct, check_name, names_of, one, shown
 from tensorgrad.ops.einsum import _spelled, _sublists
 from tensorgrad.tensor import Tensor
@@ -44,6 +47,15 @@ def einsum(function, *args):
     check_distinct(result)
     stripped = Stripped()
     return stripped.restored(function(equation, *map(stripped.of, operands)), result)
+
+
+def tensordot(function, a, b, dims=2, out=None):
+    """tensordot whose dimensions are told by name: those of each operand by its own names."""
+    if not isinstance(dims, int) and not isinstance(dims, Tensor):
+        sides = [(side,) if isinstance(side, (int, str)) else side for side in dims]
+        dims = [resolved(list(side), names_of(t)) for side, t in zip(sides, (a, b), strict=True)]
+    words = {} if out is None else {"out": out}
+    return call_named(function, "tensordot", contracted, inspect.signature(function), (a, b, dims), words)
 
 
 def words_of(term):

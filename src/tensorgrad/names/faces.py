@@ -20,6 +20,7 @@ WHOLE = {
     "flatten": "methods",
     "unflatten": "methods",
     "einsum": "einsum",
+    "tensordot": "einsum",
 }  # functions that have forms of their own for names
 SEVERAL = (tuple, list, str, Size)
 _faces = {}  # (id of a function, rule, whether it writes in place) -> (function, its face)

@@ -91,6 +91,11 @@ def merged(call):
     return functools.reduce(unify, map(names_of, call.tensors()))
 
 
+def copied(call):
+    """A new tensor of another, with its names unless it is given others."""
+    return call.get("names") or call.own
+
+
 def fresh(call):
     """The dimensions of the result are none of the operands'."""
     return None
@@ -274,10 +279,12 @@ def piled(call):
     return functools.reduce(lambda a, b: unify(a, b, "cat"), (at_least(rank, names) for names in parts))
 
 
-def same_bytes(call):
-    """view(dtype) keeps the dimensions; view(shape) says nothing of them."""
-    shape = call.get("shape", ())
-    return call.own if len(shape) == 1 and isinstance(shape[0], dtype) else call.refuse()
+def reshaped(call):
+    """view(dtype) keeps the dimensions, and so does the shape that is there already; another one says nothing of them."""
+    shape, old = call.get("shape", ()), call.tensors()[0].shape
+    if len(shape) == 1 and isinstance(shape[0], dtype):
+        return call.own
+    return lambda result: call.own if result.shape == old else call.refuse()
 
 
 def flattened(call):

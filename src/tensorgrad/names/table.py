@@ -31,12 +31,14 @@ KINDS = [
         leaky_relu rrelu silu mish hardswish hardsigmoid hardtanh threshold softplus softsign tanhshrink logit
         nan_to_num angle sgn apply unfold_copy fftshift ifftshift detach frexp
         slice _upsample_bilinear2d_aa _upsample_bicubic2d_aa linalg.householder_product grid_sample grid_sampler_2d grid_sampler_3d
+       
         fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn irfftn hfftn ihfftn
     """),
     (r.merged, """
         normal where lerp addcmul addcdiv isclose float_power copy map masked_fill clamp clip clamp_min clamp_max ldexp xlogy
         complex polar fmax fmin maximum minimum cross linalg.cross logical_xor remainder pow rsub true_divide
     """),
+    (r.copied, "tensor"),
     (r.plain, """
         size stride data_ptr storage storage_offset untyped_storage is_contiguous is_set_to numpy tolist item equal allclose
         is_nonzero numel __array__ __dlpack__ __contains__ is_tensor new_zeros new_ones new_empty new_full new_tensor
@@ -67,7 +69,7 @@ KINDS = [
     (r.stacked, "stack"),
     (r.widened, "atleast_1d atleast_2d atleast_3d"),
     (r.piled, "hstack vstack dstack row_stack column_stack"),
-    (r.same_bytes, "view"),
+    (r.reshaped, "view reshape view_as reshape_as view_copy"),
     (r.flattened, "flatten"),
     (r.unflattened, "unflatten"),
     (r.one_more, "unfold one_hot linalg.vander view_as_real view_as_real_copy"),
@@ -126,7 +128,7 @@ KINDS = [
         triplet_margin_with_distance_loss
     """),
     (r.refuse, """
-        reshape view_as reshape_as resize set as_strided view_copy as_strided_copy kron block_diag stft istft cov corrcoef
+        resize set as_strided as_strided_copy kron block_diag stft istft cov corrcoef
         lu lu_factor lu_solve triangular_solve ormqr orgqr conv_tbc convolution cholesky_inverse cholesky_solve linalg.lstsq
         linalg.lu_solve linalg.tensorinv linalg.tensorsolve linear_cross_entropy segment_reduce _segment_reduce
         linalg.ldl_solve as_strided_scatter

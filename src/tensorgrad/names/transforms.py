@@ -182,6 +182,32 @@ def jacobian(run, func, argnums, has_aux, args):
     return (result, dressed(aux, border.outputs[rows:])) if has_aux else result
 
 
+# compile
+
+
+def any_named(leaves):
+    return any(own_names(leaf) is not None for leaf in leaves)
+
+
+def compiled(whole, args, kwargs):
+    """A compiled function whose arguments have names: it is compiled without them, once for each choice of names."""
+    from tensorgrad.compiler.trace import CannotTrace
+
+    for leaf in tree_flatten((args, kwargs))[0]:
+        if isinstance(leaf, Tensor) and leaf._alias is not None and own_names(leaf._alias.base) is not None:
+            raise CannotTrace(
+                f"compile: a view of a tensor with names {leaf._alias.base.names} was handed to a compiled function, which is "
+                "not supported yet: hand it a clone() of the view"
+            )
+    known = whole.__dict__.setdefault("with_names", {})
+    names = tuple(map(own_names, tree_flatten((args, kwargs))[0]))
+    if names not in known:
+        border = Border(whole.function, args, kwargs)
+        known[names] = border, type(whole)(border.inner, whole.fallback, whole.explaining)
+    border, function = known[names]
+    return dressed(function(*bare(args), **bare(kwargs)), border.outputs)
+
+
 # torch.autograd.functional
 
 
@@ -201,6 +227,18 @@ def functional(name, function):
             return dressed(result, [both_sides(a, b, leaf) for (a, b), leaf in zip(pairs, blocks, strict=True)])
         value, moved = result
         return dressed(value, border.outputs), dressed(moved, border.outputs if name == "jvp" else border.inputs)
+
+    return call
+
+
+def checked(function):
+    """gradcheck, for tensors with names."""
+
+    @functools.wraps(function)
+    def call(func, inputs, *rest, **options):
+        args = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        border = Border(func, tuple(args))
+        return function(border.inner, border.args, *bare(rest), **bare(options))
 
     return call
 

@@ -175,6 +175,15 @@ class Named(Payload):
     def __array__(self, dtype=None, copy=None):
         return np.array(self.array, dtype=dtype, copy=copy)
 
+    def show(self, tensor):
+        """The text of a tensor inside a transform."""
+        text = self.array.show(strip(tensor))[:-1]
+        return (
+            f"{text[:-1]},\n    names={self.spec.names}\n)"
+            if text.endswith("\n")
+            else f"{text}, names={self.spec.names})"
+        )
+
     def no_numbers(self):
         return RuntimeError(UNSUPPORTED.format(name="data_ptr"))
 
