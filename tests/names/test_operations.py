@@ -140,8 +140,9 @@ def test_einsum_carries_names_and_may_be_spelled_in_them():
         "out",
     )
     assert torch.einsum("batch D, D out", a, b).names == ("batch", "out")
-    with raises(RuntimeError, "dim 'batch' of operand 1, Tensor['batch', 'D'], does not match dim 'D'"):
-        torch.einsum("bd,dc->bc", a, torch.ones(3, 3, names=("batch", "D")))
+    assert torch.einsum("bd,do->bo", a, b.rename("in", "out")).names == ("batch", "out")
+    with raises(RuntimeError, "dim 'heads' of operand 1, Tensor['heads', 'D'], does not match dim 'batch'"):
+        torch.einsum("bd,bd->b", a, torch.ones(2, 3, names=("heads", "D")))
 
 
 # Shapes

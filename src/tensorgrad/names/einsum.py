@@ -37,7 +37,7 @@ def einsum(function, *args):
     for position, (term, operand) in enumerate(zip(terms, operands, strict=True)):
         for letter, name in zip(term, names_of(operand), strict=True):
             known = names.get(letter)
-            if known is not None and name is not None and known != name:
+            if known is not None and name is not None and known != name and letter in output:  # as in a @ b
                 raise RuntimeError(
                     f"einsum(): dim {one(name)} of operand {position}, Tensor{shown(names_of(operand))}, does not match dim "
                     f"{one(known)} under the same subscript"
