@@ -228,6 +228,17 @@ def test_a_tensor_without_names_pays_nothing():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_a_name_is_looked_for_where_there_has_been_none_yet():
+    program = (
+        "import tensorgrad as t\n"
+        "for call in (lambda: t.ones(2, 3).sum('N'), lambda: t.softmax(t.ones(2, 3), 'N'), lambda: t.ones(2, 3).sum(('N', 'C'))):\n"
+        "    try: call()\n"
+        "    except RuntimeError as error: assert str(error) == \"Name 'N' not found in Tensor[None, None].\"\n"
+        "    else: raise AssertionError\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_functions_imported_before_the_first_name_take_names_too():
     program = (
         "from tensorgrad import ones, sum; from tensorgrad.nn.functional import softmax, linear, gelu\n"

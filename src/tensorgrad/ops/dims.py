@@ -29,11 +29,7 @@ def spread(g, x, dims):
 def reduced_dims(input, dim, name):
     """The dimensions that a reduction is asked for, counted from the front."""
     check_tensor(name, input)
-    if isinstance(dim, str) or (isinstance(dim, (tuple, list)) and any(isinstance(d, str) for d in dim)):
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got a dim of {dim!r}: this tensor has no names"
-        )
-    if dim is not None and not isinstance(dim, (int, tuple, list)) and not hasattr(dim, "__index__"):
+    if dim is not None and not isinstance(dim, (int, str, tuple, list)) and not hasattr(dim, "__index__"):
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, {type(dim).__name__})"
         )

@@ -106,6 +106,8 @@ def fit_tensor(g, spec):
 def dim_of(dim, ndim, name=None):
     """A dimension counted from the front; PyTorch's IndexError when there is no such one."""
     if type(dim) is not int:
+        if isinstance(dim, str):  # what has names knows its dimensions before (names/faces.py)
+            raise RuntimeError(f"Name '{dim}' not found in Tensor[{', '.join(['None'] * ndim)}].")
         if isinstance(dim, bool) or not hasattr(dim, "__index__"):
             raise TypeError(f"{name or 'dim'}(): argument 'dim' must be int, not {type(dim).__name__}")
         dim = dim.__index__()
