@@ -125,7 +125,7 @@ for _module in (arithmetic, comparison, creation, elementwise, indexing, _matmul
 
 _LAZY = {"autograd", "func", "nn", "optim", "utils", "linalg", "fft", "special", "distributions", "kernels", "show", "interop",
          "data", "testing", "backends", "compiler", "amp", "cuda", "cpu", "ops", "signal", "masked", "serialization", "version",
-         "types"}  # fmt: skip
+         "types", "accelerator", "mps", "xpu"}  # fmt: skip
 
 
 # Public functions of such rooms
