@@ -187,3 +187,28 @@ def test_parts_of_complex_numbers_are_of_one_precision():
 def test_buffers_that_do_not_fit():
     with raises(ValueError, ""):
         torch.frombuffer(bytearray(3), dtype=torch.int32)
+
+
+TOO_LARGE = "value cannot be converted to type {} without overflow"
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (lambda: torch.full((2,), 1e50), "float"),
+        (lambda: torch.full((2,), 300, dtype=torch.uint8), "uint8_t"),
+        (lambda: torch.full((2,), 2**40, dtype=torch.int32), "int"),
+        (lambda: torch.zeros(2, dtype=torch.int64).fill_(float("nan")), "int64_t"),
+        (lambda: torch.zeros(2).masked_fill(torch.tensor([True, False]), 1e50), "float"),
+        (lambda: torch.zeros(2).clamp(max=1e50), "float"),
+        (lambda: torch.where(torch.tensor([True]), 1e50, torch.zeros(1)), "float"),
+        (lambda: torch.arange(2**63), "int64_t"),
+    ],
+)
+def test_a_number_that_the_dtype_cannot_hold_is_refused(call, kind):
+    with pytest.raises(RuntimeError, match=TOO_LARGE.format(kind)):
+        call()
+
+
+def test_a_negative_number_fits_an_unsigned_dtype_as_in_c():
+    assert torch.full((1,), -200, dtype=torch.uint8).item() == 56

@@ -50,8 +50,6 @@ def roots_of(outputs, gradients, tensors, batched=False):
         if output._node is None:
             if gradient is not None:
                 checked_gradient(output, gradient, position, batched)
-            elif output._spec.size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
             raise RuntimeError(f"element {position} of tensors does not require grad and does not have a grad_fn")
         gradient = checked_gradient(output, gradient, position, batched)
         roots.append((output._node, gradient if tensors else gradient._array))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.backends.choosing import select
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import xp
@@ -118,18 +119,18 @@ class Where(Pointwise):
             (
                 x._array.astype(common.numpy, copy=False)
                 if isinstance(x, fitting.Tensor)
-                else fitting.number_array(x, common)
+                else fitting.exact_number(x, common, halves=False)
             )
             for x in (a, b)
         )
         try:
-            return np.where(condition._array, a, b)
+            return select(condition._array, a, b)
         except ValueError:
             raise fitting.broadcast_error(operands) from None
 
 
 _where = Where(
-    "where", np.where, (None, lambda condition: condition, lambda condition: ~condition), ("condition", "a", "b"),
+    "where", lambda condition, a, b: select(condition, a, b), (None, lambda condition: condition, lambda condition: ~condition), ("condition", "a", "b"),
     node="WhereBackward0",
 )  # fmt: skip
 
@@ -172,6 +173,9 @@ def clamp(input, min=None, max=None, *, out=None):
 def _no_complex(operands):
     if any((isinstance(t, fitting.Tensor) and t._spec.dtype.is_complex) or isinstance(t, complex) for t in operands):
         raise NotImplementedError("clamp is not supported for complex types")
+    for bound in operands[1:]:
+        if is_number(bound):
+            fitting.exact_number(bound, dtypes.result_dtype(operands))
 
 
 _clamp = Pointwise(

@@ -69,6 +69,8 @@ def arange(*args, start=None, end=None, step=None, out=None, dtype=None, layout=
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{d.title}'")
     _check_range(start, end, step)
     if d.category == dtypes.INTEGER:
+        for value in (start, end, step):
+            fitting.exact_number(value, dtypes.int64)
         first, last, width = builtins.int(start), builtins.int(end), builtins.int(step)
         if d is dtypes.int64:
             if width == 0:

@@ -31,6 +31,8 @@ def _shape(size, name):
     shape = sizes_of(size, name)
     for n in shape:
         if n < 0:
+            if name == "zeros":
+                raise RuntimeError("zeros: Dimension size must be non-negative.")
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
     return shape
 
@@ -149,7 +151,7 @@ def full(
     if not is_number(fill_value):
         raise TypeError(f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}")
     d = dtype_beside_out(dtype, out, dtypes.of_number(fill_value), "full")
-    array = np.full(_shape((size,), "full"), fitting.number_array(fill_value, d))
+    array = np.full(_shape((size,), "full"), fitting.exact_number(fill_value, d, halves=False))
     if out is not None:
         return fitting.store(out, wrap(array))
     return finished(array, None, device, requires_grad, layout, pin_memory, names)

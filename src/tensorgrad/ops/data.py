@@ -33,7 +33,7 @@ def finished(array, dtype=None, device=None, requires_grad=False, layout=None, p
 
 def with_names(result, names):
     """A new tensor with the names that its maker asked for."""
-    if names is None:
+    if names is None or (isinstance(names, (tuple, list)) and not names):
         return result
     from tensorgrad.names import check_names, named
 
@@ -128,7 +128,7 @@ def _check_range(flat, dtype):
     for value in flat:
         if isinstance(value, (builtins.complex, np.complexfloating)) or low <= value <= info.max:
             continue
-        if isinstance(value, (builtins.int, np.integer)) and not -(2**63) <= value < 2**64:
+        if isinstance(value, (builtins.int, np.integer)) and not -(2**63) <= value < 2**63:
             raise ValueError("Overflow when unpacking long long")
         raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
 

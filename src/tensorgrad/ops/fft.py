@@ -129,14 +129,14 @@ def _along(name, x, n, dim):
 
 def _sized(x, dim, n):
     """The tensor with n numbers along a dimension: the first n, or with zeros behind."""
-    from tensorgrad.ops.triangles import _pad
+    from tensorgrad.ops.padding import constant_pad_nd
 
     have = x.shape[dim]
     if n < 1:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
     if n < have:
         return narrow(x, dim, 0, n)
-    return x if n == have else _pad(x, (0, 0) * (len(x.shape) - dim - 1) + (0, n - have), 0)
+    return x if n == have else constant_pad_nd(x, (0, 0) * (len(x.shape) - dim - 1) + (0, n - have))
 
 
 def _dims_and_sizes(name, x, s, dim):

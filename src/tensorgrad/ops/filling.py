@@ -69,10 +69,7 @@ def _fill_value(value, dtype):
                 f"fill_ only supports 0-dimension value tensor but got tensor with {len(value.shape)} dimensions."
             )
         return value
-    if isinstance(value, complex) and not dtype.is_complex:
-        kind = {"Long": "int64_t", "Int": "int32_t"}.get(dtype.title, dtype.title.lower())
-        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
-    return wrap(fitting.number_array(value, dtype))
+    return wrap(fitting.exact_number(value, dtype, halves=False))
 
 
 def fill(input, value):

@@ -53,6 +53,40 @@ def number_array(number, dtype):
     return found
 
 
+def exact_number(number, dtype, halves=True):
+    """A number as a 0-d array of a dtype that must have a place for it; unsigned integers take negative ones, as in C.
+
+    halves: whether a number that is too large for a half type is refused too, rather than infinite.
+    """
+    fits, d = True, dtype.numpy
+    if isinstance(number, (complex, np.complexfloating)):
+        fits = dtype.is_complex or not number.imag
+        number = number if dtype.is_complex or not fits else number.real
+    elif dtype.category == dtypes.INTEGER:
+        info = np.iinfo(d)
+        fits = number == number and (info.min or -info.max) <= number <= info.max
+        if fits and number < info.min:
+            number = int(number) & info.max
+    elif dtype.category >= dtypes.FLOAT and dtype is not dtypes.float64 and dtype is not dtypes.complex128:
+        most = dtypes.finfo(dtype).max
+        fits = abs(number) <= most or number != number or abs(number) == float("inf")
+        fits = fits or (dtype.itemsize == 2 and not halves)
+    if not fits:
+        raise RuntimeError(
+            f"value cannot be converted to type {c_type(dtype)} without overflow\nThe value is {number!r}, the dtype {dtype}."
+        )
+    if dtype.category == dtypes.INTEGER:
+        return np.array(int(number), d)
+    return number_array(number, dtype)
+
+
+def c_type(dtype):
+    """How PyTorch's errors name the type of a number."""
+    named = {"Long": "int64_t", "Int": "int", "Short": "int16_t", "Char": "int8_t", "Byte": "uint8_t", "Half": "c10::Half",
+             "BFloat16": "c10::BFloat16", "ComplexFloat": "c10::complex<float>"}  # fmt: skip
+    return named.get(dtype.title, f"{dtype.name}_t" if dtype.name.startswith("uint") else dtype.title.lower())
+
+
 def certain(condition):
     """Whether a 0-d tensor is surely true: inside vmap, where every row has its own answer, it is not."""
     try:
@@ -298,8 +332,8 @@ def store(out, result, operands=()):
             f"result type {result._spec.dtype.title} can't be cast to the desired output type {out._spec.dtype.title}"
         )
     if type(out._array) is not np.ndarray or type(result._array) is not np.ndarray:
-        array = result._array
-        return array.store(out, result, operands) if hasattr(array, "store") else out.copy_(result)
+        store_named = getattr(result._array, "store", None) or getattr(out._array, "store", None)
+        return out.copy_(result) if store_named is None else store_named(out, result, operands)
     if out._array.shape != result._array.shape:
         if out._spec.size:
             import warnings

@@ -6,10 +6,10 @@ from tensorgrad import dtypes
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.both import tensors as on_tensors
-from tensorgrad.ops.fitting import check_tensor
+from tensorgrad.ops.fitting import c_type, check_tensor
 from tensorgrad.ops.outs import c_name
 from tensorgrad.ops.primitive import Primitive
-from tensorgrad.ops.scattering import _scatter_add, c_type, moves, number_tensor
+from tensorgrad.ops.scattering import _scatter_add, moves, number_tensor
 
 PUBLIC = {"": "masked_fill masked_scatter"}
 

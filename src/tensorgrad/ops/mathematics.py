@@ -487,7 +487,7 @@ def fill(input, value):
     """
     check_tensor("fill", input)
     if not isinstance(value, fitting.Tensor):
-        value = wrap(fitting.number_array(value, input._spec.dtype))
+        value = wrap(fitting.exact_number(value, input._spec.dtype, halves=False))
     elif value._spec.shape:
         raise RuntimeError(
             f"fill only supports 0-dimension value tensor but got tensor with {len(value._spec.shape)} dimensions."

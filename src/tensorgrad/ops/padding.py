@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.fitting import check_tensor, kind_name
 from tensorgrad.ops.primitive import Primitive
@@ -159,6 +160,7 @@ def _check_inside(input, pads, mode, count):
 
 def _constant(input, pads, value):
     shape = input._spec.shape
+    value = fitting.exact_number(value, input._spec.dtype).item() if value else 0
     for back in range(len(pads) // 2):
         n, before, after = shape[-1 - back], pads[2 * back], pads[2 * back + 1]
         if n + before + after < 0 or n + min(before, 0) + min(after, 0) < 0:

@@ -306,6 +306,10 @@ def expand(input, *sizes):
                     f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {position}"
                 )
             n = have
+        elif n < 0:
+            raise RuntimeError(
+                f"expand: negative size {n} at dimension {position}: only -1, which keeps the size, may stand there"
+            )
         elif have is not None and have != 1 and have != n:
             raise RuntimeError(
                 f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension "

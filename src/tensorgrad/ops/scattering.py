@@ -153,15 +153,7 @@ def applied(primitive, name, inputs, params, inplace, out=None):
 
 def number_tensor(value, dtype):
     """A number as a 0-d tensor of a dtype that can hold it."""
-    if isinstance(value, complex) and not dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {c_type(dtype)} without overflow")
-    return wrap(fitting.number_array(value, dtype))
-
-
-def c_type(dtype):
-    return {"Long": "int64_t", "Int": "int32_t", "Short": "int16_t", "Char": "int8_t", "Byte": "uint8_t"}.get(
-        dtype.title, dtype.title.lower()
-    )
+    return wrap(fitting.exact_number(value, dtype))
 
 
 # scatter

@@ -6,10 +6,10 @@ from tensorgrad import dtypes
 from tensorgrad.autograd.views import type_name
 from tensorgrad.ops import fitting
 from tensorgrad.ops.fft import _c2c, _c2r, _r2c, _r2c_whole
+from tensorgrad.ops.padding import constant_pad_nd
 from tensorgrad.ops.parts import _window_sum
 from tensorgrad.ops.primitive import wrap
 from tensorgrad.ops.shape import view_as_real
-from tensorgrad.ops.triangles import constant_pad_nd
 from tensorgrad.spec import spec_for
 
 PUBLIC = {"": "stft istft"}

@@ -6,19 +6,19 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.ops import fitting
-from tensorgrad.ops.arguments import int_argument, wrong_type
-from tensorgrad.ops.both import number, xp
-from tensorgrad.ops.both import tensors as tensor_functions
+from tensorgrad.ops.arguments import int_argument
+from tensorgrad.ops.both import xp
 from tensorgrad.ops.creation import finished, numpy_dtype
 from tensorgrad.ops.fitting import check_tensor, dim_of
 from tensorgrad.ops.forms import inplace_of, promoted, takes_out
+from tensorgrad.ops.padding import constant_pad_nd
 from tensorgrad.ops.parts import _diagonal, _embed
 from tensorgrad.ops.parts import diagonal as diagonal_of
 from tensorgrad.ops.primitive import Primitive
 from tensorgrad.ops.shape import cat, reshape
 from tensorgrad.spec import spec_for
 
-PUBLIC = {"": "diag diag_embed diagflat trace tril triu tril_indices triu_indices block_diag constant_pad_nd"}
+PUBLIC = {"": "diag diag_embed diagflat trace tril triu tril_indices triu_indices block_diag"}
 
 # Diagonals
 
@@ -157,63 +157,6 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, re
     return _indices("triu_indices", np.triu_indices, row, col, offset, dtype, device, layout, requires_grad, pin_memory)
 
 
-# Margins
-
-
-def _sides(pad, ndim):
-    """The margins before and after each dimension; `pad` tells them from the last dimension on."""
-    pairs = [(pad[i], pad[i + 1]) for i in range(0, len(pad), 2)][::-1]
-    return [(0, 0)] * (ndim - len(pairs)) + pairs
-
-
-@number
-def padded_with(x, pad, value):
-    """Margins of a value around an array; negative ones are cut off."""
-    sides = _sides(pad, x.ndim)
-    shape = tuple([before + n + after for n, (before, after) in zip(x.shape, sides, strict=True)])
-    inner = x[tuple([slice(builtins.max(-before, 0), builtins.max(n - builtins.max(-after, 0), 0))
-                     for n, (before, after) in zip(x.shape, sides, strict=True)])]  # fmt: skip
-    out = np.full(shape, value, x.dtype) if value else np.zeros(shape, x.dtype)
-    out[tuple([slice(builtins.max(before, 0), builtins.max(before, 0) + n)
-               for n, (before, _) in zip(inner.shape, sides, strict=True)])] = inner  # fmt: skip
-    return out
-
-
-_pad = Primitive(
-    "constant_pad_nd", padded_with, fresh=True, batch="leading", inputs=("x",), params=("pad", "value"),
-    rules={"x": lambda g, pad: xp.padded_with(g, tuple([-n for n in pad]), 0)}, pushforward=lambda t, pad: _pad(t, pad, 0),
-)  # fmt: skip
-tensor_functions["padded_with"] = lambda x, pad, value: _pad(x, pad, value)
-
-
-def constant_pad_nd(input, pad, value=0):
-    """Margins of a value around a tensor, told from the last dimension on: before it, after it, before the one before ...
-
-    >>> torch.constant_pad_nd(torch.ones(2), (1, 2), 5)
-    tensor([5., 1., 1., 5., 5.])
-    """
-    shape = check_tensor("constant_pad_nd", input)._spec.shape
-    if not isinstance(pad, (tuple, list)):
-        raise wrong_type("constant_pad_nd", "pad", 2, "tuple of ints", pad)
-    pad = fitting.sizes_of((pad,), "constant_pad_nd")
-    if len(pad) % 2:
-        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-    if len(pad) > 2 * len(shape):
-        raise RuntimeError(
-            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-            f"{len(pad)}while the input has {len(shape)}dimensions."
-        )
-    for dim, (n, (before, after)) in enumerate(zip(shape, _sides(pad, len(shape)), strict=True)):
-        if before + n + after < 0:
-            raise RuntimeError(
-                f"The input size {n}, plus negative padding {before} and {after} resulted in a negative output size, which "
-                f"is invalid. Check dimension {dim} of your input."
-            )
-    if isinstance(value, fitting.Tensor):
-        value = value.item()
-    return _pad(input, pad, fitting.number_array(value, input._spec.dtype).item() if value else 0)
-
-
 def block_diag(*tensors):
     """A matrix of zeros with matrices along its diagonal; vectors count as rows, numbers as matrices of one element.
 
@@ -234,7 +177,7 @@ def block_diag(*tensors):
     blocks = [x if len(x._spec.shape) == 2 else reshape(x, (1, x._spec.size)) for x in promoted(*tensors)]
     width, before, rows = builtins.sum(x.shape[1] for x in blocks), 0, []
     for x in blocks:
-        rows.append(_pad(x, (before, width - before - x.shape[1]), 0))
+        rows.append(constant_pad_nd(x, (before, width - before - x.shape[1]), 0))
         before += x.shape[1]
     return cat(rows, 0)
 
