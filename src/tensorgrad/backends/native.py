@@ -13,6 +13,8 @@ import warnings
 
 import numpy as np
 
+from tensorgrad.backends.choosing import times
+
 ndarray = np.ndarray
 
 PATIENCE = 0.02  # seconds of NumPy's work before LLVM is loaded
@@ -97,13 +99,13 @@ def fused_gradient(slope):
             result = module("eager").pointwise(placed, arrays, (tuple(order),))
             if result is not None:
                 return result
-        return g * slope(*values)
+        return times(g, slope(*values))
 
     def placed(*arguments):
         """The gradient of arrays, with the numbers where they belong."""
         g, *arrays, order = arguments
         arrays = iter(arrays)
-        return g * slope(*[next(arrays) if value is ... else value for value in order])
+        return times(g, slope(*[next(arrays) if value is ... else value for value in order]))
 
     return call
 

@@ -130,8 +130,8 @@ class Where(Pointwise):
 
 
 _where = Where(
-    "where", lambda condition, a, b: select(condition, a, b), (None, lambda condition: condition, lambda condition: ~condition), ("condition", "a", "b"),
-    node="WhereBackward0",
+    "where", lambda condition, a, b: select(condition, a, b),
+    (None, lambda condition: condition, lambda condition: ~condition), ("condition", "a", "b"), node="WhereBackward0",
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from tensorgrad.autograd.graph import Node, tick
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import check_saved
 from tensorgrad.backends import native
+from tensorgrad.backends.choosing import times
 from tensorgrad.dtypes import FLOAT, result_dtype
 from tensorgrad.ops import fitting
 from tensorgrad.ops.fitting import broadcast_error, is_number, must_be_tensor, number_array, write_out
@@ -147,6 +148,15 @@ def widened(value):
     )
 
 
+def times_on_tensors(g, slope):
+    """g times a slope; where the slope is a mask, what it leaves out is 0."""
+    if isinstance(slope, Tensor) and slope._spec.dtype is dtypes.bool_:
+        from tensorgrad import where
+
+        return where(slope, g, 0)
+    return g * slope
+
+
 def slope_rule(slope, conjugate):
     """The gradient rule of a slope: g times its conjugate."""
     words = slope.__code__.co_varnames[: slope.__code__.co_argcount]
@@ -158,9 +168,10 @@ def slope_rule(slope, conjugate):
         if isinstance(factor, Tensor):
             if conjugate and factor._spec.dtype.is_complex:
                 factor = factor.conj()
+            return times_on_tensors(g, factor)
         elif conjugate and (type(factor) is complex or getattr(factor, "dtype", FLOAT32).kind == "c"):
             factor = factor.conjugate()
-        return g * factor
+        return times(g, factor)
 
     rule.words = words
     return rule
@@ -254,7 +265,7 @@ class FastUnary(Node):
         return (g * self.slope(),)
 
     def backward_tensors(self, g, saved):
-        return (g * self.slope(*[self.tensor_of(value) for value in saved]),)
+        return (times_on_tensors(g, self.slope(*[self.tensor_of(value) for value in saved])),)
 
     def tensor_of(self, value):
         if type(value) is ndarray:
@@ -427,8 +438,8 @@ def fast_binary_class(primitive, slopes, words, number=False):
             values = {"a": a, "b": b, "out": out}
             first, second = self.edges
             return (
-                None if first is None or left is None else g * left(*[values[w] for w in words[0]]),
-                None if second is None or right is None else g * right(*[values[w] for w in words[1]]),
+                None if first is None or left is None else times(g, left(*[values[w] for w in words[0]])),
+                None if second is None or right is None else times(g, right(*[values[w] for w in words[1]])),
             )
 
         backward = backward_general
@@ -451,7 +462,7 @@ class FastBinary(Node):
         gradients = []
         for edge, slope, words in zip(self.edges, self.slopes, self.words, strict=True):
             wanted = edge is not None and slope is not None
-            gradients.append(g * slope(*[values[w] for w in words]) if wanted else None)
+            gradients.append(times_on_tensors(g, slope(*[values[w] for w in words])) if wanted else None)
         return gradients
 
     def tensor_of(self, value, output=False):

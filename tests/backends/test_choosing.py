@@ -1,0 +1,39 @@
+"""Masks: what they leave out plays no part, also where it is infinite or no number."""
+
+import numpy as np
+import pytest
+
+import tensorgrad as torch
+from tensorgrad.backends.choosing import keep, select
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
+@pytest.mark.parametrize("size", [0, 5, 40_000, 100_001])
+def test_the_same_as_where(dtype, size):
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(2, size)).astype(dtype)
+    if dtype in (np.float32, np.float64) and size:
+        a[::7], b[::5], a[0] = np.nan, np.inf, -0.0
+    mask = random.random(size) < 0.3
+    np.testing.assert_array_equal(select(mask, a, b), np.where(mask, a, b))
+    np.testing.assert_array_equal(keep(a, mask), np.where(mask, a, dtype(0)))
+    np.testing.assert_array_equal(select(mask, a[::-1], b), np.where(mask, a[::-1], b))
+
+
+@pytest.mark.parametrize("size", [4, 50_000])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.where(x > 0, x, torch.zeros_like(x)),
+        torch.relu,
+        lambda x: x.clamp(min=0),
+        lambda x: torch.nn.functional.threshold(x, 0, 0),
+        lambda x: x.masked_fill(x <= 0, 0),
+    ],
+)
+def test_an_infinite_gradient_does_not_reach_what_was_not_chosen(function, size):
+    x = torch.linspace(-1, 1, size).requires_grad_()
+    (g,) = torch.autograd.grad(function(x).log().sum(), x)
+    assert (g[x < 0] == 0).all() and torch.allclose(g[x > 0], 1 / x[x > 0])
+    (first,) = torch.autograd.grad(function(x).log().sum(), x, create_graph=True)
+    assert (first[x < 0] == 0).all()
