@@ -1,13 +1,18 @@
 """Gradients that are too large are made smaller: by their common norm, or each number by itself."""
 
 import functools
+import math
 import types
 import warnings
 from collections.abc import Iterable
 
+import numpy as np
+
 from tensorgrad.autograd import modes
+from tensorgrad.autograd.modes import mode
+from tensorgrad.autograd.views import alias_of
 from tensorgrad.ops.creation import tensor
-from tensorgrad.tensor import Tensor
+from tensorgrad.tensor import Tensor, wrap
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 
@@ -31,7 +36,12 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return tensor(0.0)
-    total = vector_norm(stack([vector_norm(each, norm_type) for each in tensors]), norm_type)
+    arrays = _arrays(tensors) if norm_type == 2.0 else None
+    if arrays is not None:
+        squares = [float(np.dot(flat, flat)) for flat in [array.reshape(-1) for array in arrays]]
+        total = wrap(np.array(math.sqrt(sum(squares)), arrays[0].dtype))
+    else:
+        total = vector_norm(stack([vector_norm(each, norm_type) for each in tensors]), norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. "
@@ -53,9 +63,11 @@ def clip_grads_with_norm_(
     grads = _gradients(parameters)
     if not grads:
         return
-    scale = (float(max_norm) / (total_norm + 1e-6)).clamp(
-        max=1.0
-    )  # no branch: NaN and infinite norms reach the gradients
+    scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)  # no branch: NaN reaches the gradients
+    arrays = _arrays(grads) if scale._spec.dtype is grads[0]._spec.dtype and not scale.ndim else None
+    if arrays is not None:
+        _write(grads, arrays, lambda array: np.multiply(array, scale._array, out=array))
+        return
     for grad in grads:
         grad.mul_(scale if scale.dtype is grad.dtype else scale.to(grad.dtype))
 
@@ -106,11 +118,38 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     >>> torch.nn.utils.clip_grad_value_([p], 1.0); p.grad
     tensor([ 1.0000, -0.5000])
     """
-    clip_value = float(clip_value)
-    for grad in _gradients(parameters):
+    clip_value, grads = float(clip_value), _gradients(parameters)
+    arrays = _arrays(grads)
+    if arrays:
+        low, high = np.array(-clip_value, arrays[0].dtype), np.array(clip_value, arrays[0].dtype)
+        _write(grads, arrays, lambda array: np.minimum(np.maximum(array, low, out=array), high, out=array))
+        return
+    for grad in grads:
         grad.clamp_(min=-clip_value, max=clip_value)
 
 
 def _gradients(parameters):
     parameters = [parameters] if isinstance(parameters, Tensor) else parameters
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
+
+
+def _arrays(grads):
+    """The arrays of gradients that are plain numbers of one dtype in memory of their own, or None: then Tensors do it."""
+    if mode.special:
+        return None
+    arrays, dtype = [], grads[0]._spec.dtype if grads else None
+    for grad in grads:
+        spec, array = grad._spec, grad._array
+        if not spec.fast or spec.dtype is not dtype or spec.inference or grad._node is not None:
+            return None
+        if array.dtype.char not in "fd" or not array.flags.carray:
+            return None
+        arrays.append(array)
+    return arrays
+
+
+def _write(grads, arrays, change):
+    """Change arrays where they lie, and tell the graph."""
+    for grad, array in zip(grads, arrays, strict=True):
+        change(array)
+        alias_of(grad).version.bump()
