@@ -1,5 +1,7 @@
 """Comparisons, logic and bits, `where`, and tests of closeness. None of them but `where` and the maxima has a gradient."""
 
+import functools
+
 import numpy as np
 
 from tensorgrad import dtypes
@@ -9,6 +11,7 @@ from tensorgrad.ops import fitting
 from tensorgrad.ops.both import xp
 from tensorgrad.ops.fitting import is_number
 from tensorgrad.ops.pointwise import Pointwise, binary, inplace, reflected, unary
+from tensorgrad.ops.primitive import Primitive
 
 
 def _example(call, result):
@@ -133,6 +136,7 @@ _where = Where(
     "where", lambda condition, a, b: select(condition, a, b),
     (None, lambda condition: condition, lambda condition: ~condition), ("condition", "a", "b"), node="WhereBackward0",
 )  # fmt: skip
+_where_alike = functools.partial(Primitive.apply, _where)  # operands of one shape and dtype
 
 
 def where(condition, input=None, other=None, *, out=None):
@@ -144,6 +148,9 @@ def where(condition, input=None, other=None, *, out=None):
     fitting.check_tensor("where", condition, "condition")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
+    if type(input) is type(other) is fitting.Tensor and out is None and input._spec is other._spec:
+        if condition._spec.shape == input._spec.shape and condition._spec.dtype is dtypes.bool_:
+            return _where_alike((condition, input, other), ())
     for position, value in ((2, input), (3, other)):
         if not isinstance(value, fitting.Tensor) and not is_number(value):
             raise fitting.must_be_tensor("where", value, "input" if position == 2 else "other", position)

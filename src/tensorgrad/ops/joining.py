@@ -27,12 +27,20 @@ def _cat_back(g, specs, dim):
     return tuple(out)
 
 
+def _concatenated(arrays, dim):
+    try:
+        whole = np.concatenate(arrays, dim)
+    except ValueError:  # what has shape (0,) may be among others of any rank
+        whole = np.concatenate([a for a in arrays if a.shape != (0,)], dim)
+    return whole if whole.flags.c_contiguous else np.ascontiguousarray(whole)
+
+
 def _ndim(g):
     return len(g.shape)
 
 
 _cat = Primitive(
-    "cat", lambda arrays, dim: np.asarray(np.concatenate([a for a in arrays if a.shape != (0,)] or arrays, dim), order="C"),
+    "cat", lambda arrays, dim: _concatenated(arrays, dim),
     arity=None, pullback=_cat_back, linear=True, fresh=False,
 )  # fmt: skip
 _stack = Primitive(
@@ -79,6 +87,14 @@ def cat(tensors, dim=0, *, out=None):
     >>> torch.cat([torch.ones(2), torch.zeros(1)])
     tensor([1., 1., 0.])
     """
+    if out is None and type(dim) is int and type(tensors) in (list, tuple) and tensors:
+        spec = getattr(tensors[0], "_spec", None)
+        if (
+            spec is not None
+            and spec.shape
+            and all([isinstance(x, fitting.Tensor) and x._spec is spec for x in tensors])
+        ):
+            return _cat.apply(tensors, (dim_of(dim, len(spec.shape)),))  # all of one shape and dtype
     tensors = _same_dtype(tensors, "cat")
     ndim = builtins.max(len(x.shape) for x in tensors)
     for position, x in enumerate(tensors):

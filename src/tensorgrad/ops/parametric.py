@@ -13,7 +13,7 @@ from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import check_saved
 from tensorgrad.backends import native
 from tensorgrad.ops import fitting
-from tensorgrad.ops.pointwise import FastUnary, Pointwise, published
+from tensorgrad.ops.pointwise import FastUnary, Pointwise, published, times_on_tensors
 from tensorgrad.ops.primitive import wrap
 from tensorgrad.spec import known_specs, spec_of
 
@@ -54,7 +54,7 @@ def parametric(name, kernel, slope=None, params="", *, promote="same", node=None
             return (pulled(g, *values),)
 
         def backward_tensors(self, g, saved):
-            return (g * slope(*[self.opened(value) for value in saved]),)
+            return (times_on_tensors(g, slope(*[self.opened(value) for value in saved])),)
 
         def opened(self, value):
             return value if value is None or fitting.is_number(value) else self.tensor_of(value)
