@@ -3,6 +3,7 @@
 import gc
 import weakref
 
+from tensorgrad.autograd.graph import tick
 from tensorgrad.autograd.views import alias_of
 from tensorgrad.compiler.backward import Backward
 from tensorgrad.compiler.overlap import Overlap, same_memory
@@ -293,8 +294,13 @@ class Entry:
         for number, words, error in self.checks:
             if results[number]:
                 raise error(words.format(int(results[number]) - (1 << 40)))
-        for target in self.written:
-            alias_of(tensor_of(target, leaves)).version.bump()
+        if self.written:
+            moment = tick()
+            for target in self.written:
+                tensor = tensor_of(target, leaves) if type(target) is not Tensor else target
+                version = (tensor._alias or alias_of(tensor)).version
+                version.count += 1
+                version.changed = moment
         for where, kind, what in self.grads:
             node = leaves[where]._node if type(where) is int else where
             if kind == "fresh":

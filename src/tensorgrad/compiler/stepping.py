@@ -6,6 +6,10 @@ no program. Numbers that an update may decide by (0, 1, True, None) stay what th
 traced again.
 """
 
+import operator
+
+import numpy as np
+
 from tensorgrad.autograd.modes import no_grad
 from tensorgrad.optim import elementwise
 from tensorgrad.tensor import wrap
@@ -64,7 +68,7 @@ def state_of(trace, optimizer, p, gradient, group):
     for name in optimizer.scalars:
         if own.get(name) is None:
             first = optimizer.first_scalar(name, group)
-            own[name] = wrap(elementwise.np.array(first, optimizer.scalar_dtype(group)))
+            own[name] = wrap(np.array(first, optimizer.scalar_dtype(group)))
     for name in missing:
         own[name] = optimizer.new_buffer(name, twin, real, group)
     return own, fresh
@@ -80,8 +84,10 @@ class Numbers:
         self.buffers = optimizer.buffers(group)
         names = (*self.buffers, *optimizer.scalars)
         self.states = [optimizer.state[p] for p in params] if names else []
-        self.tensors = [[own[name] for name in names] for own in self.states]
-        self.names, self.cells, self.counters = names, [], {}
+        self.tensors = [own[name] for own in self.states for name in names]
+        count, first = len(names), len(self.buffers)
+        self.counted = {name: self.tensors[first + n :: count] for n, name in enumerate(optimizer.scalars)}
+        self.names, self.places, self.counters = names, [], {}
         self.before = trace.steps.get((id(optimizer), index, id(params[0])))  # an earlier step in the same program
         trace.steps[id(optimizer), index, id(params[0])] = self
         self.arrays = trace
@@ -104,47 +110,42 @@ class Numbers:
         if self.before is not None:
             now.update(self.before.now)
         else:
-            state, names = optimizer.state, self.names
-            for p, own, tensors in zip(self.params, self.states, self.tensors):
-                if state.get(p) is not own:
+            if self.states:
+                if not all(map(operator.is_, map(optimizer.state.get, self.params), self.states)):
                     return None
-                for name, tensor in zip(names, tensors):
-                    if own.get(name) is not tensor:
-                        return None
-            first = len(self.buffers)
-            for n, name in enumerate(optimizer.scalars, first):
-                values = [(t[n]._array if trace is None else trace.array_of(t[n])).item() for t in self.tensors]
+                found = [own.get(name) for own in self.states for name in self.names]
+                if not all(map(operator.is_, found, self.tensors)):
+                    return None
+            for name, tensors in self.counted.items():
+                values = [(t._array if trace is None else trace.array_of(t)).item() for t in tensors]
                 if values.count(values[0]) != len(values):
                     return None
                 now[name] = values[0]
         if "step" in now:
             now["step"] += 1
-        with quiet():
+        if trace is None:
             self.values = optimizer.options(elementwise.numbers_of(group), now, fresh)
+        else:
+            with quiet():
+                self.values = optimizer.options(elementwise.numbers_of(group), now, fresh)
         self.now = now
         return tuple([float if changing(v) else v for v in self.values])
 
     def options_in(self, trace):
         """The options with the numbers that may change as tensors of the program."""
-        options = []
-        for place, value in enumerate(self.values):
-            if changing(value):
-                tensor, cell = trace.scalar(value, lambda place=place: self.values[place])
-                self.cells.append((cell, place))
-                options.append(tensor)
-            else:
-                options.append(value)
-        for name, value in self.now.items():
-            tensor, cell = trace.scalar(value, lambda name=name: self.now[name])
-            self.cells.append((cell, name))
-            self.counters[name] = tensor
+        self.places = [place for place, value in enumerate(self.values) if changing(value)]
+        self.cells = np.empty(len(self.places) + len(self.now))
+        options, cells = list(self.values), iter([self.cells[n : n + 1].reshape(()) for n in range(len(self.cells))])
+        for place in self.places:
+            options[place] = trace.scalar(lambda place=place: self.values[place], next(cells))
+        for name in self.now:
+            self.counters[name] = trace.scalar(lambda name=name: self.now[name], next(cells))
         return tuple(options)
 
     def write(self):
         """Put the numbers where the program reads them."""
-        values, now = self.values, self.now
-        for cell, where in self.cells:
-            cell[...] = now[where] if type(where) is str else values[where]
+        values = self.values
+        self.cells[:] = [*[values[place] for place in self.places], *self.now.values()]
 
 
 def changing(value):

@@ -364,13 +364,12 @@ class Trace(Level):
         if node not in self.leaf_grads:
             self.leaf_grads[node] = node.grad
 
-    def scalar(self, value, read):
-        """A 0-d tensor for a number that Python computes at each run, and the array to write it into; `read` says it now."""
-        cell = np.array(value, np.float64)
+    def scalar(self, read, cell):
+        """A 0-d tensor for a number that Python computes before each run and writes into `cell`; `read` says it now."""
         known = self.graph.input((), np.float64, ("number", len(self.numbers)))
         self.numbers.append((known, cell))
         self.readers[known] = read
-        return self.fresh_tensor(known, spec_of_value(known)), cell
+        return self.fresh_tensor(known, spec_of_value(known))
 
     def decide(self, value):
         """The number that a Value is, if it depends on numbers that Python computes; taken for granted from now on."""

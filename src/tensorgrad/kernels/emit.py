@@ -8,6 +8,8 @@ from tensorgrad.kernels.mathematics import TYPES, Body, kind_of, literal
 from tensorgrad.kernels.schedule import Access, contiguous
 from tensorgrad.kernels.values import VIEWS, CannotRecord
 
+LONG = 8  # turns from which an inner loop stays a loop, so that it is vectorised and not the loop around it
+LOOP = ", !loop"  # where its metadata will stand
 BARRIERS = ("embed", "scatter", "gather")
 THREADS_FROM = 400_000  # element operations in a nest from which a second thread pays for its start (about 20 us)
 COST = {"exp": 12, "log": 14, "tanh": 20, "erf": 25, "power": 40, "divide": 3, "sqrt": 4}
@@ -273,7 +275,8 @@ class Nest:
             lines.append(f"latch{loop}:")
             lines.append(f"  %n{loop} = add nuw nsw i64 %i{loop}, 1")
             lines.append(f"  %c{loop} = icmp slt i64 %n{loop}, {high}")
-            lines.append(f"  br i1 %c{loop}, label %loop{loop}, label %exit{loop}")
+            whole = loop == depth - 1 and loop and self.sizes[loop] >= LONG
+            lines.append(f"  br i1 %c{loop}, label %loop{loop}, label %exit{loop}{LOOP if whole else ''}")
             lines.append(f"exit{loop}:")
             for v, slot in slots.items():
                 if parts[v][0] == loop:
@@ -383,7 +386,8 @@ class Writer:
         if name is None:
             name = self.functions[key] = f"nest{len(self.functions)}"
             comma = ", " if parameters else ""
-            self.texts.append(f"define internal void @{name}({parameters}{comma}i64 %lo, i64 %hi) #0 {{\n{body}\n}}")
+            body = body.replace(LOOP, f", !llvm.loop !{len(self.functions) + 1}")
+            self.texts.append(f"define internal void @{name}({parameters}{comma}i64 %lo, i64 %hi) #1 {{\n{body}\n}}")
             if threads > 1:
                 self.texts.append(self.thread(name, len(bases)))
         return name, bases, threads, nest.sizes[0] if nest.sizes else 1
@@ -500,8 +504,11 @@ class Writer:
                        f"exit{n}:"]  # fmt: skip
 
     def module(self):
-        attributes = 'attributes #0 = { nounwind "no-trapping-math"="true" }'
-        return "\n\n".join([*self.texts, *self.declared.values(), attributes]) + "\n"
+        attributes = 'attributes #0 = { nounwind "no-trapping-math"="true" }\n'
+        attributes += 'attributes #1 = { nounwind noinline "no-trapping-math"="true" }'
+        notes = ['!0 = !{!"llvm.loop.unroll.disable"}', '!1 = !{!"llvm.loop.vectorize.enable", i1 true}']
+        notes += [f"!{n} = distinct !{{!{n}, !0, !1}}" for n in range(2, len(self.functions) + 2)]
+        return "\n\n".join([*self.texts, *self.declared.values(), attributes, *notes]) + "\n"
 
 
 def _storage(strides, rows, columns):

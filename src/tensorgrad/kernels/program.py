@@ -15,6 +15,7 @@ from tensorgrad.kernels import machine
 from tensorgrad.kernels.emit import Writer
 from tensorgrad.kernels.interpret import interpreted, seen
 from tensorgrad.kernels.schedule import Host, Loops, Product, Scheduler, contiguous
+from tensorgrad.kernels.simplify import turned
 
 ALIGN = 64
 
@@ -50,6 +51,7 @@ class Program:
             if value.op == "array":
                 array = arrays[value.attr]
                 layouts[value] = tuple(s // max(array.itemsize, 1) for s in array.strides)
+        roots = turned(graph, roots, effects)
         self.compiled = machine.available()
         products = machine.products() if self.compiled else None
         self.plan = plan = Scheduler([*roots, *effects], layouts)
@@ -68,6 +70,7 @@ class Program:
                 taken.add(result)
             else:
                 self.copies.append((target, result))
+        self.copies = [(target, result) for target, result in self.copies if not self.copied_late(target, result, uses)]
         self.fresh = fresh
         self.layout(uses, {r for _, r in fresh})
         self.write(products, arrays)
@@ -114,6 +117,19 @@ class Program:
             if at > step or (at == step and not (whole and still)):
                 return False
         return whole or not any(at >= step for at, _ in uses.get(target, ()))
+
+    def copied_late(self, target, result, uses):
+        """Let a result that cannot be made right in its place be copied there by a last loop; False if Python must."""
+        plan, strides = self.plan, self.plan.layouts.get(target, contiguous(target.shape))
+        if strides != contiguous(target.shape) or result.shape != target.shape or result.dtype != target.dtype:
+            return False
+        if result.op in ("input", "array", "pick") or 0 in result.shape:
+            return False
+        first = 1 + max([plan.place[result], *[at for at, _ in uses.get(target, ())]])
+        copy = plan.late_copy(result, first)
+        self.stores[copy] = target
+        uses.setdefault(result, []).append((plan.place[copy], True))
+        return True
 
     def layout(self, uses, fresh):
         """A slot in the table of pointers for every buffer, and a place in the arena for those that live inside."""

@@ -148,6 +148,14 @@ class Scheduler:
             self.stored[copy] = None
         return copy
 
+    def late_copy(self, value, first):
+        """A copy of a stored Value, not before step `first`."""
+        copy = Value("copy", (value,), None, value.shape, value.dtype, -1 - len(self.copies))
+        self.copies[copy] = copy
+        self.enter(copy, copy.shape, first, ())
+        self.stored[copy] = None
+        return copy
+
     # Steps
 
     def enter(self, value, shape, first, soft):
