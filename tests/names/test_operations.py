@@ -70,7 +70,7 @@ def test_reductions_drop_the_dimensions_that_they_are_told(name):
     t, plain = x(), x().rename(None)
     assert reduce(t, dim="C", **word).names == getattr(t, name)(dim="C", **word).names == ("N", "L")
     assert reduce(t, dim="C", keepdim=True, **word).names == ("N", "C", "L")
-    assert torch.equal(reduce(t, dim="C", **word), reduce(plain, dim=1, **word))
+    assert torch.equal(reduce(t, dim="C", **word).rename(None), reduce(plain, dim=1, **word))
     assert reduce(t, dim=-1, **word).names == ("N", "C")
 
 
@@ -289,7 +289,7 @@ def test_writes_into_views_reach_their_base():
     "call",
     [
         lambda t: t.view(24), lambda t: t.reshape(6, 4), lambda t: t.view_as(torch.ones(24)), lambda t: torch.kron(t, t),
-        lambda t: t.as_strided((2,), (1,)), lambda t: t.resize_(3), lambda t: torch.linalg.lstsq(t, t),
+        lambda t: t.as_strided_((2,), (1,)), lambda t: torch.pdist(t[0]), lambda t: torch.linalg.lstsq(t, t),
         lambda t: torch.cov(t[0]), lambda t: Square.apply(t),
     ],
 )  # fmt: skip

@@ -25,7 +25,10 @@ DTYPES = (torch.float64, torch.int64, torch.bool, torch.complex128)
 SCHEMES = ("first", "all", "inplace", "gradient")
 SAMPLES = 12
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-REASONS = ("do not match", "duplicate names", "Misaligned dims", "does not match dim")
+REASONS = (
+    "do not match", "duplicate names", "Misaligned dims", "does not match dim", "Name mismatch", "Are your tensors misaligned",
+    "Cannot resize named tensor", "no names were given",
+)  # fmt: skip
 
 
 def named_in(sample, side, scheme):

@@ -20,11 +20,20 @@ def speaks(value):
     return isinstance(value, str) or (isinstance(value, (tuple, list)) and any(map(speaks, value)))
 
 
+def family(tensor):
+    """A tensor, and those that a write to it is told to: its base and all views of that."""
+    alias = tensor._alias
+    views = () if alias is None else [ref() for ref in alias.version.views]
+    base = None if alias is None else alias.base
+    return [member for member in (tensor, base, *views) if member is not None]
+
+
 class Without:
-    """`with Without(tensors):` these very objects have no names; afterwards they have their old ones again."""
+    """`with Without(tensors):` these very objects have no names, nor have their bases and views; afterwards all have theirs."""
 
     def __init__(self, tensors):
-        self.tensors = [t for t in tensors if type(t._array) is Named]
+        members = {id(member): member for tensor in tensors for member in family(tensor)}
+        self.tensors = [t for t in members.values() if type(t._array) is Named]
 
     def __enter__(self):
         self.names = [t._spec.names for t in self.tensors]
@@ -115,9 +124,13 @@ def call_named(function, name, rule, signature, args, kwargs, inplace=False):
         arguments["outdim"] = outdim
     call = rules.Call(name, arguments, function, whole)
     names = rule(call)
+    if isinstance(names, rules.Known):
+        return names.value
     outs = [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor)]
     inplace = inplace or call.get("inplace") is True
     targets = [*(first[:1] if inplace else ()), *outs]
+    if inplace and rule is rules.merged:
+        checked_out(first[0], names)
     stripped = Stripped(targets)
     for word, value in bound.arguments.items():
         bound.arguments[word] = (
@@ -192,6 +205,8 @@ def write_primitive(primitive, inputs, params):
     if rule is None:
         raise RuntimeError(UNSUPPORTED.format(name=primitive.name + "_"))
     names = rule(call)
+    if rule is rules.merged:
+        checked_out(target, names)
     stripped = Stripped([target])
     with Without([target]):
         primitive.rewrite((target, *(stripped.of(t) for t in inputs[1:])), params)

@@ -29,7 +29,7 @@ _faces = {}  # (id of a function, rule, whether it writes in place) -> (function
 def face(function, name, room=""):
     """The function as it is called when names are in use; itself if they are none of its business."""
     inplace = name.endswith("_") and not name.endswith("__")
-    rule = rule_of(name.removesuffix("_") if inplace else name, room)
+    rule = rule_of(name, room) or (rule_of(name.removesuffix("_"), room) if inplace else None)
     if name in ("__setitem__", "__matmul__", "__rmatmul__"):
         inplace = name == "__setitem__"
     if (rule is None and name not in WHOLE) or getattr(function, "takes_names", False):

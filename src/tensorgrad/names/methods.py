@@ -4,7 +4,7 @@ import itertools
 import math
 
 from tensorgrad.names.dispatch import Stripped
-from tensorgrad.names.values import check_name, check_names, named, names_of, one, place_of, shown
+from tensorgrad.names.values import check_distinct, check_name, check_names, named, names_of, one, place_of, shown
 from tensorgrad.ops.fitting import dim_of
 from tensorgrad.ops.reshaping import flatten as flatten_dims
 from tensorgrad.ops.reshaping import permute, unsqueeze
@@ -101,9 +101,7 @@ def refine_names(self, *names):
     names = globbed(given(names), own, "refine_names")
     coerce = f"refine_names: cannot coerce Tensor{shown(own)} to Tensor{shown(names)} because"
     if len(names) != len(own):
-        raise RuntimeError(
-            f"{coerce} they have a different number of dims ({len(own)} and {len(names)}, respectively)."
-        )
+        raise RuntimeError(f"{coerce} they have a different number of dims ({len(own)} and {len(names)} respectively).")
     names = check_names(names, len(own))
     for place, (old, new) in enumerate(zip(own, names, strict=True)):
         if old is not None and old != new:
@@ -131,9 +129,7 @@ def align_to(self, *names):
             )
         check_name(name)
     if len(set(wanted)) != len(wanted):
-        raise RuntimeError(
-            f"align_to: duplicate names are not allowed in the desired order of dimensions {shown(wanted)}"
-        )
+        check_distinct(wanted)
     if not dots:
         for place, name in enumerate(own):
             if name is None:
@@ -142,8 +138,8 @@ def align_to(self, *names):
                 )
             if name not in wanted:
                 raise RuntimeError(
-                    f"align_to: cannot align Tensor{shown(own)} to {shown(wanted)}: the desired order of dimensions must "
-                    f"contain every dim of the tensor, but dim {one(name)} is missing (`...` stands for the rest)."
+                    f"align_to: Cannot find dim {one(name)} from Tensor{shown(own)} in desired alignment {shown(wanted)}."
+                    "\nThe order must hold every dim of the tensor; `...` stands for the rest."
                 )
     rest = [place for place, name in enumerate(own) if name not in wanted]
     order = [own.index(name) if name in own else None for name in wanted]
@@ -214,13 +210,20 @@ def flatten(function, input, *args, **kwargs):
 def unflatten(function, input, dim, sizes=None, names=None, namedshape=None):
     """unflatten(dim, (('C', 2), ...)): one dimension becomes several with names."""
     sizes = namedshape if sizes is None else sizes
+    if sizes is None or (hasattr(sizes, "__len__") and not len(sizes)):
+        raise RuntimeError("unflatten: sizes must be non-empty")
     pairs = list(sizes.items()) if isinstance(sizes, dict) else list(sizes) if isinstance(sizes, (tuple, list)) else []
     if names is None:
         if not pairs or not all(isinstance(p, (tuple, list)) and len(p) == 2 for p in pairs):
-            if isinstance(dim, str) and pairs:
+            if isinstance(dim, str):
+                raise TypeError(
+                    "unflatten(): argument 'dim' (position 1) must be int, not str\nWith a name for a dim, give the new ones as "
+                    f"pairs of a name and a size, not {sizes}."
+                )
+            if input._spec.names is not None:
                 raise RuntimeError(
-                    f"unflatten: Tensor{shown(names_of(input))} has names: give the new dimensions as pairs of a name and a "
-                    f"size, got {sizes}"
+                    "unflatten: input is a named tensor but no names were given for unflattened sizes\nGive them as pairs: "
+                    f"(('C', 2), ...), not {sizes}."
                 )
             return NotImplemented
         names, sizes = zip(*pairs, strict=True)
@@ -228,6 +231,11 @@ def unflatten(function, input, dim, sizes=None, names=None, namedshape=None):
     place = place_of(dim, own) if isinstance(dim, str) else dim_of(dim, len(own))
     known = math.prod(n for n in sizes if n != -1)
     n = input._spec.shape[place]
+    if not known and not n and -1 in sizes:
+        raise RuntimeError(
+            f"unflatten: cannot make sizes {list(sizes)} of dim {place} ({one(own[place])}: 0) because the unspecified dimension "
+            "size -1 can be any value and is ambiguous"
+        )
     if known != n and (-1 not in sizes or not known or n % known):
         raise RuntimeError(
             f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {place} ({one(own[place])}: {n}) in "

@@ -81,6 +81,19 @@ def distinct(names, *operands):
 # The same dimensions
 
 
+def same_names(call):
+    """Whether tensors are equal says their names too; nothing is computed where those differ."""
+    a, b = map(names_of, call.tensors()[:2])
+    return None if a == b else Known(False)
+
+
+class Known:
+    """The result of a function that need not be computed."""
+
+    def __init__(self, value):
+        self.value = value
+
+
 def keep(call):
     """The result has the dimensions of the first tensor."""
     return call.own
@@ -92,8 +105,14 @@ def merged(call):
 
 
 def copied(call):
-    """A new tensor of another, with its names unless it is given others."""
-    return call.get("names") or call.own
+    """A new tensor of another, with its names."""
+    names = tuple(call.get("names") or call.own)
+    if names != call.own and any(name is not None for name in call.own):
+        raise RuntimeError(
+            f"Name mismatch: specified out tensor with names {shown(call.own)} are not the same as the computed output names "
+            f"{shown(names)}. Please rename the out tensor's dims with `Tensor.rename`."
+        )
+    return names
 
 
 def fresh(call):
@@ -102,6 +121,11 @@ def fresh(call):
 
 
 plain = fresh  # what is returned is no tensor
+
+
+def picked(call):
+    """Elements that a mask picks: the names of both must go together, but nothing is left of them."""
+    merged(call)
 
 
 def each(call):
@@ -178,12 +202,19 @@ def scalar(call):
     return ()
 
 
+def the_dim(call):
+    dims = call.dims("dim")
+    if dims is None:
+        raise RuntimeError("Please look up dimensions by name, got: name = None.")
+    return dims
+
+
 def selected(call):
-    return without(call.own, call.dims("dim"))
+    return without(call.own, the_dim(call))
 
 
 def unbound(call):
-    names = without(call.own, call.dims("dim"))
+    names = without(call.own, the_dim(call))
     return lambda result: [names] * len(result)
 
 
@@ -279,6 +310,19 @@ def piled(call):
     return functools.reduce(lambda a, b: unify(a, b, "cat"), (at_least(rank, names) for names in parts))
 
 
+def resized(call):
+    """resize_: names allow no other size."""
+    sizes, old = call.get("sizes", ()), call.tensors()[0].shape
+    sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else tuple(sizes)
+    if sizes != tuple(old):
+        raise RuntimeError(
+            f"Cannot resize named tensor with resize_ or resize_as_ (tried to resize Tensor{shown(call.own)} with size "
+            f"{list(old)} to {list(sizes)}). This may be caused by passing a named tensor as an `out=` argument; please ensure "
+            "that the sizes are the same. "
+        )
+    return call.own
+
+
 def reshaped(call):
     """view(dtype) keeps the dimensions, and so does the shape that is there already; another one says nothing of them."""
     shape, old = call.get("shape", ()), call.tensors()[0].shape
@@ -355,5 +399,5 @@ def resolved(value, names):
     if isinstance(value, str):
         return place_of(value, names)
     if isinstance(value, (tuple, list)):
-        return type(value)([resolved(v, names) for v in value])
+        return type(value)([place_of(v, names) if v is None else resolved(v, names) for v in value])
     return value

@@ -3,16 +3,33 @@
 import functools
 
 from tensorgrad.names.rules import distinct, without
-from tensorgrad.names.values import names_of, unify
+from tensorgrad.names.values import names_of, one, shown, unify
 from tensorgrad.ops.fitting import dim_of
+
+
+def batch_names(a, b, name):
+    """The names of the batch dimensions, all but the last two, lined up from the right."""
+    found = []
+    for back in range(3, max(len(a), len(b)) + 1):
+        x, y = a[-back] if back <= len(a) else None, b[-back] if back <= len(b) else None
+        places = [f"{one(n)} (index {len(all) - back} of {shown(all)})" for n, all in ((x, a), (y, b))]
+        if x is not None and y is not None and x != y:
+            raise RuntimeError(f"{name}: Expected {places[0]} to match {places[1]} but they do not match.")
+        for known, other, others, shown_pair in ((x, y, b, places), (y, x, a, places[::-1])):
+            if known is not None and other is None and known in others:
+                raise RuntimeError(
+                    f"{name}: Cannot match {shown_pair[0]} with {shown_pair[1]} because the latter names already have "
+                    f"{one(known)}. Are your tensors misaligned?"
+                )
+        found.append(y if x is None else x)
+    return tuple(found[::-1])
 
 
 def product_names(a, b):
     """The names of a @ b: those of the batch unified, the contracted ones gone."""
     if len(a) == 1 and len(b) == 1:
-        unify(a, b, "dot")
         return ()
-    lead = unify(a[:-2], b[:-2], "matmul") if len(a) > 1 and len(b) > 1 else (a[:-2] if len(b) < 2 else b[:-2])
+    lead = batch_names(a, b, "matmul") if len(a) > 1 and len(b) > 1 else (a[:-2] if len(b) < 2 else b[:-2])
     return distinct((*lead, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ())), a, b)
 
 
@@ -60,7 +77,7 @@ def tensordot(call):
 
 def distances(call):
     a, b = call.names("x1"), call.names("x2")
-    return distinct((*unify(a[:-2], b[:-2]), a[-2], b[-2]), a, b)
+    return distinct((*batch_names(a, b, "cdist"), a[-2], b[-2]), a, b)
 
 
 def layer(call):

@@ -39,8 +39,10 @@ KINDS = [
         complex polar fmax fmin maximum minimum cross linalg.cross logical_xor remainder pow rsub true_divide
     """),
     (r.copied, "tensor"),
+    (r.same_names, "equal"),
+    (r.resized, "resize"),
     (r.plain, """
-        size stride data_ptr storage storage_offset untyped_storage is_contiguous is_set_to numpy tolist item equal allclose
+        size stride data_ptr storage storage_offset untyped_storage is_contiguous is_set_to numpy tolist item allclose
         is_nonzero numel __array__ __dlpack__ __contains__ is_tensor new_zeros new_ones new_empty new_full new_tensor
         one_number
     """),
@@ -79,9 +81,10 @@ KINDS = [
     (r.grid, "meshgrid"),
     (r.like_index, "take"),
     (r.searched, "searchsorted"),
+    (r.picked, "masked_select"),
     (r.fresh, """
-        masked_select nonzero nonzero_static argwhere unique unique_consecutive histc histogram histogramdd bincount ravel diagflat
-        combinations cartesian_prod pdist diag
+        nonzero nonzero_static argwhere unique unique_consecutive histc histogram histogramdd bincount ravel diagflat
+        combinations cartesian_prod diag as_strided
     """),
     (p.contracted, "matmul mm bmm mv dot linalg.matmul __matmul__ __rmatmul__"),
     (p.contracted_plus, "addmm addmv baddbmm addbmm"),
@@ -128,7 +131,7 @@ KINDS = [
         triplet_margin_with_distance_loss
     """),
     (r.refuse, """
-        resize set as_strided as_strided_copy kron block_diag stft istft cov corrcoef
+        pdist as_strided_ set as_strided_copy kron block_diag stft istft cov corrcoef
         lu lu_factor lu_solve triangular_solve ormqr orgqr conv_tbc convolution cholesky_inverse cholesky_solve linalg.lstsq
         linalg.lu_solve linalg.tensorinv linalg.tensorsolve linear_cross_entropy segment_reduce _segment_reduce
         linalg.ldl_solve as_strided_scatter

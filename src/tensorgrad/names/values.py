@@ -48,7 +48,10 @@ def check_name(name):
 def check_names(names, ndim):
     """Names for a tensor of so many dimensions, as a tuple."""
     if isinstance(names, str) or not hasattr(names, "__iter__"):
-        raise TypeError(f"names must be a tuple of strings or None, one for each dimension, but got {names!r}")
+        raise TypeError(
+            f"received an invalid combination of arguments: names must be a tuple of strings or None, one for each dimension, "
+            f"but got {names!r}"
+        )
     names = tuple(map(check_name, names))
     if len(names) != ndim:
         raise RuntimeError(
@@ -84,15 +87,14 @@ def unify(a, b, action="broadcast"):
     """
     length = max(len(a), len(b))
     left, right = (None,) * (length - len(a)) + tuple(a), (None,) * (length - len(b)) + tuple(b)
-    for x, y in zip(left, right, strict=True):
+    for x, y in zip(left[::-1], right[::-1], strict=True):
         if x is not None and y is not None and x != y:
             raise RuntimeError(
                 f"Error when attempting to {action} dims {shown(a)} and dims {shown(b)}: dim {one(x)} and dim {one(y)} are at "
                 "the same position from the right but do not match."
             )
-    for place, (x, y) in enumerate(zip(left, right, strict=True)):
-        for name, others in ((x, right), (y, left)):
-            if name is not None and name in others and others.index(name) != place:
+        for name, other, others in ((x, y, b), (y, x, a)):
+            if name is not None and other is None and name in others:
                 raise RuntimeError(
                     f"Misaligned dims when attempting to {action} dims {shown(a)} and dims {shown(b)}: dim {one(name)} appears "
                     "in a different position from the right across both lists.\nBring the dimensions into one order with "
@@ -135,12 +137,13 @@ class Named(Payload):
     def fresh(self, make, shape):
         return self.array.fresh(make, shape) if isinstance(self.array, Payload) else make(shape)
 
-    def store(self, out, result, operands):
-        """Write a result with these names into the tensor given as `out=`."""
+    @staticmethod
+    def store(out, result, operands):
+        """Write a result into the tensor given as `out=`, where one of them has names."""
         from tensorgrad.names.dispatch import Without
         from tensorgrad.ops.fitting import store
 
-        names = checked_out(out, self.spec.names)
+        names = checked_out(out, result._spec.names)
         with Without([out]):
             store(out, strip(result), [strip(t) if isinstance(t, Tensor) else t for t in operands])
         return named(out, names)
@@ -247,13 +250,13 @@ def handle(tensor, names):
 def checked_out(out, names):
     """The names that a tensor given as `out=` gets: those of the result, which its own must be if it has any."""
     own = out._spec.names
-    names = tuple(names) if names is not None and any(name is not None for name in names) else None
-    if own is not None and names is not None and own != names:
+    names = (None,) * len(out._spec.shape) if names is None else tuple(names)
+    if own is not None and own != names:
         raise RuntimeError(
             f"Name mismatch: specified out tensor with names {shown(own)} are not the same as the computed output names "
             f"{shown(names)}. Please rename the out tensor's dims with `Tensor.rename`."
         )
-    return own if names is None else names
+    return names
 
 
 _in_use = False
