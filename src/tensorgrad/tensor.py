@@ -211,7 +211,7 @@ def show(tensor, contents=None):
     suffixes, array = [], tensor._array
     node = tensor.grad_fn
     if node is not None:
-        suffixes.append(f"grad_fn=<{node.name()}>")
+        suffixes.append(f"grad_fn=<{type(node).__name__}>")
     elif tensor.requires_grad:
         suffixes.append("requires_grad=True")
     if tensor._spec.names is not None:

@@ -29,6 +29,7 @@ class Node:
     passes = False  # True: its one gradient is the array that arrived, or a view of all its elements
     frees = False  # True: it saves values that are given up once it has run
     saved_outputs = ()  # which of its outputs its derivative needs
+    prefix = ""  # what PyTorch's name has before that of the class
     saved_names = {}  # what the user may read as `_saved_NAME`: name -> position among the saved values
 
     def backward(self, g, saved):
@@ -41,7 +42,7 @@ class Node:
 
     def name(self):
         """PyTorch's name of the operation, for example `MulBackward0`."""
-        return type(self).__name__
+        return type(self).prefix + type(self).__name__
 
     @property
     def next_functions(self):
@@ -94,7 +95,7 @@ class Node:
         raw = name.startswith("_raw_saved_")
         position = self.saved_names.get(name[11 if raw else 7 :]) if raw or name.startswith("_saved_") else None
         if position is None:
-            raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         if self.saved is None:
             raise RuntimeError(FREED)
         if raw:
@@ -110,7 +111,7 @@ class Node:
         """Become the node that the slow path makes, whose saved values may be packed."""
 
     def __repr__(self):
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
 class Extra:
@@ -162,6 +163,7 @@ class AccumulateGrad(Node):
     """
 
     __slots__ = ("grad", "leaf", "post_hooks")
+    prefix = "torch::autograd::"
 
     def __init__(self, leaf):
         self.seq, self.edges, self.saved, self.extra = tick(), (), (), None

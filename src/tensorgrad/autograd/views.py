@@ -108,8 +108,7 @@ def type_name(spec):
 
 def short_name(node):
     """The name of an operation without "Backward0", as PyTorch's errors give it."""
-    name = re.sub(r"Backward\d*$", "", node.name())
-    return f"torch::autograd::{name}" if name == "CopySlices" else name
+    return re.sub(r"Backward\d*$", "", node.name())
 
 
 def check_saved(tensor, node):
@@ -307,6 +306,7 @@ class CopySlices(Node):
 
     __slots__ = ()
     frees = True
+    prefix = "torch::autograd::"
 
     def __init__(self, base, steps, function):
         self.seq, self.extra = tick(), None

@@ -254,7 +254,7 @@ def _walk(tensor, names, limit):
 
 
 def _vertex(node, names, inputs):
-    name = node.name()
+    name = type(node).__name__
     if name.endswith("AccumulateGrad"):
         leaf = node.variable
         if leaf is None:  # the graph does not keep a leaf alive that the program dropped
