@@ -76,6 +76,18 @@ def test_the_same_dtype(text):
             assert dtype_of(tensorgrad, text, dtype) == expected, dtype
 
 
+def test_modules():
+    x, results = np.random.default_rng(0).random((3, 2, 4)), []
+    for lib in (torch, tensorgrad):
+        nn, given = lib.nn, lib.from_numpy(x).float()
+        layers = [nn.Linear(4, 4), nn.LSTM(4, 4), nn.GRU(4, 4), nn.RNN(4, 4), nn.MultiheadAttention(4, 2)]
+        with lib.autocast("cpu"):
+            outputs = [layer(*[given] * (3 if layer is layers[-1] else 1)) for layer in layers]
+            outputs += [cell(given[0]) for cell in (nn.LSTMCell(4, 4), nn.GRUCell(4, 4), nn.RNNCell(4, 4))]
+        results.append([str((out[0] if isinstance(out, tuple) else out).dtype).split(".")[1] for out in outputs])
+    assert results[0] == results[1]
+
+
 def train(lib, dtype):
     lib.manual_seed(0)
     model = lib.nn.Sequential(lib.nn.Linear(6, 8), lib.nn.ReLU(), lib.nn.LayerNorm(8), lib.nn.Linear(8, 3))

@@ -11,7 +11,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.backends import attention as kernels
-from tensorgrad.ops import composed
+from tensorgrad.ops import composed, fitting
 from tensorgrad.ops.creation import ones, zeros
 from tensorgrad.ops.dropout import dropout
 from tensorgrad.ops.fitting import broadcast_shapes, check_tensor
@@ -380,7 +380,8 @@ def _weighted(q, k, v, mask, p):
     if mask is None:
         scores = bmm(q, k)
     else:
-        scores = baddbmm(flat(mask.expand(batch, heads, queries, k.shape[2])) if mask.dim() == 4 else mask, q, k)
+        mask = flat(mask.expand(batch, heads, queries, k.shape[2])) if mask.dim() == 4 else mask
+        scores = baddbmm(*(fitting.lowered(mask, q, k) or (mask, q, k)))
     weights = softmax(scores.reshape(batch, heads, queries, -1), -1)
     if p:
         weights = dropout(weights, p)

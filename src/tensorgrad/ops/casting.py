@@ -42,8 +42,8 @@ _WIDE = {
     "poisson_nll_loss",
     "Tensor": f"quantile nanquantile stft trace {_FACTORIZATIONS}",
     "nn.functional": f"{_LOSSES} multi_margin_loss multilabel_margin_loss binary_cross_entropy cross_entropy nll_loss "
-    "grid_sample avg_pool3d adaptive_avg_pool3d max_pool3d max_unpool2d max_unpool3d fractional_max_pool2d "
-    "fractional_max_pool3d adaptive_max_pool3d binary_cross_entropy_with_logits poisson_nll_loss",
+    "linear_cross_entropy grid_sample avg_pool3d adaptive_avg_pool3d max_pool3d max_unpool2d max_unpool3d "
+    "fractional_max_pool2d fractional_max_pool3d adaptive_max_pool3d binary_cross_entropy_with_logits poisson_nll_loss",
     "linalg": "cond matrix_rank solve cholesky svdvals eigvals eigvalsh inv householder_product tensorinv tensorsolve qr "
     "cholesky_ex svd eig eigh lstsq inv_ex",
     "fft": "fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftn ifftn rfftn irfftn hfft ihfft hfft2 ihfft2 hfftn ihfftn",
@@ -51,7 +51,7 @@ _WIDE = {
 _CONVOLUTIONS = "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc"
 _PRODUCTS = "addmm addbmm baddbmm einsum tensordot chain_matmul"
 _LOWER = {
-    "": f"{_CONVOLUTIONS} {_PRODUCTS} prelu",
+    "": f"{_CONVOLUTIONS} {_PRODUCTS} prelu lstm rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell",
     "Tensor": "addmm addbmm baddbmm prelu",
     "nn.functional": f"{_CONVOLUTIONS} prelu scaled_dot_product_attention",
     "linalg": "vecdot multi_dot",
