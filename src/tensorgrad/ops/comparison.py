@@ -148,9 +148,11 @@ def where(condition, input=None, other=None, *, out=None):
     fitting.check_tensor("where", condition, "condition")
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
-    if type(input) is type(other) is fitting.Tensor and out is None and input._spec is other._spec:
-        if condition._spec.shape == input._spec.shape and condition._spec.dtype is dtypes.bool_:
-            return _where_alike((condition, input, other), ())
+    if (
+        out is None and type(input) is type(other) is fitting.Tensor and input._spec is other._spec
+        and condition._spec.shape == input._spec.shape and condition._spec.dtype is dtypes.bool_
+    ):  # fmt: skip
+        return _where_alike((condition, input, other), ())
     for position, value in ((2, input), (3, other)):
         if not isinstance(value, fitting.Tensor) and not is_number(value):
             raise fitting.must_be_tensor("where", value, "input" if position == 2 else "other", position)

@@ -103,7 +103,8 @@ def softmax_back(g, y, dim):
     weighted = g * y
     if not y.ndim:
         return weighted - y * weighted
-    weighted -= y * np.add.reduce(weighted, axis=dim, keepdims=True)
+    np.subtract(g, np.add.reduce(weighted, axis=dim, keepdims=True), weighted)
+    weighted *= y
     return weighted
 
 
@@ -122,7 +123,7 @@ def log_softmax_back(g, y, dim):
         return native.module("rows").soft("log_softmax_back", y, g)
     weights = np.exp(y)
     weights *= np.add.reduce(g, axis=dim, keepdims=True) if y.ndim else g
-    return g - weights
+    return np.subtract(g, weights, weights) if y.ndim else g - weights
 
 
 tensors["log_softmax_back"] = lambda g, y, dim: g - y.exp() * (g.sum(dim, keepdim=True) if y.shape else g)
