@@ -117,7 +117,7 @@ abs = absolute = unary("abs", np.abs, slope=lambda x: xp.sign(x), promote="same"
 
 # Activations
 
-relu = unary("relu", lambda x: np.maximum(x, 0), slope=lambda y: y > 0, promote="same", complex=False,
+relu = unary("relu", lambda x: np.maximum(x, 0), slope=lambda y: y > 0, promote="same", complex=False, boolean=False,
     doc="max(x, 0)." + _example("relu(torch.tensor([-1., 2.]))", "tensor([0., 2.])"))  # fmt: skip
 
 
