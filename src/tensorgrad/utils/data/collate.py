@@ -5,7 +5,7 @@ import copy
 
 import numpy as np
 
-from tensorgrad.tensor import Tensor
+from tensorgrad.tensor import Tensor, wrap
 
 UNKNOWN = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
 
@@ -89,6 +89,16 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors, stacked."""
     from tensorgrad import stack
 
+    first = batch[0]
+    spec, array = first._spec, first._array
+    if (
+        type(array) is np.ndarray
+        and array.ndim
+        and not spec.inference
+        and not spec.names
+        and all([type(t) is Tensor and t._spec is spec and t._node is None for t in batch])
+    ):  # the usual case: plain data of one shape
+        return wrap(np.concatenate([t._array for t in batch]).reshape(len(batch), *array.shape))
     return stack(list(batch), 0)
 
 
@@ -112,6 +122,8 @@ def collate_float_fn(batch, *, collate_fn_map=None):
     """Python's floats, in double precision."""
     from tensorgrad import float64, tensor
 
+    if all([type(number) is float for number in batch]):
+        return wrap(np.array(batch))
     return tensor(batch, dtype=float64)
 
 
@@ -119,6 +131,8 @@ def collate_int_fn(batch, *, collate_fn_map=None):
     """Python's integers and truth values."""
     from tensorgrad import tensor
 
+    if all([type(number) is int and -(2**63) <= number < 2**63 for number in batch]):
+        return wrap(np.array(batch, np.int64))
     return tensor(batch)
 
 

@@ -1,6 +1,5 @@
 """DataLoader: batches of a data set, made in this process or in worker processes that work ahead."""
 
-import functools
 import itertools
 import math
 import multiprocessing
@@ -13,7 +12,7 @@ from collections import deque
 from typing import Generic, TypeVar
 
 from tensorgrad.utils.data.collate import default_collate, default_convert
-from tensorgrad.utils.data.dataset import IterableDataset, TensorDataset
+from tensorgrad.utils.data.dataset import IterableDataset
 from tensorgrad.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
 from tensorgrad.utils.data.worker import Ended, Failure, IterableFetcher, MapFetcher, run
 
@@ -227,22 +226,10 @@ class InProcess(LoaderIterator):
             raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0\nA timeout needs num_workers > 0.")
         super().__init__(loader)
         kind, *rest = fetcher_of(loader)
-        dataset, _, collate, _ = rest
         self.fetch = kind(*rest).fetch
-        if (
-            type(dataset) is TensorDataset
-            and collate is default_collate
-            and loader._auto_collation
-            and not any(t.requires_grad for t in dataset.tensors)
-        ):  # the rows of a batch stacked are the tensor indexed
-            self.fetch = functools.partial(rows_of, dataset.tensors)
 
     def next_batch(self):
         return self.fetch(next(self.indices))
-
-
-def rows_of(tensors, indices):
-    return [tensor[indices] for tensor in tensors]
 
 
 class WithWorkers(LoaderIterator):

@@ -10,7 +10,9 @@ import traceback
 
 import numpy as np
 
-from tensorgrad.utils.data.dataset import items_of
+from tensorgrad.tensor import wrap
+from tensorgrad.utils.data.collate import default_collate
+from tensorgrad.utils.data.dataset import TensorDataset, items_of
 
 
 class WorkerInfo:
@@ -79,8 +81,15 @@ class MapFetcher:
 
     def __init__(self, dataset, batched, collate, drop_last):
         self.dataset, self.batched, self.collate = dataset, batched, collate
+        self.by_rows = (
+            batched and type(dataset) is TensorDataset and collate is default_collate
+            and not any(t.requires_grad for t in dataset.tensors)
+        )  # fmt: skip
 
     def fetch(self, index):
+        if self.by_rows and all([type(i) is int for i in index]) and index:
+            rows = wrap(np.array(index))  # the rows of a batch, stacked, are the tensor indexed
+            return [tensor[rows] for tensor in self.dataset.tensors]
         return self.collate(items_of(self.dataset, index) if self.batched else self.dataset[index])
 
 
