@@ -10,6 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tensorgrad  # noqa: E402
+from tensorgrad.backends import attention as kernels  # noqa: E402
+from tensorgrad.backends import native  # noqa: E402
 
 SIDES = (tensorgrad, torch)
 
@@ -199,3 +201,33 @@ def test_several_heads(options):
         leaves = [q, k, v, w, b, *[t for t in extra if t is not None]]
         found.append([out, weights, *library.autograd.grad(out.sin().sum(), leaves)])
     same(*found)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    "sizes",
+    [(2, 3, 5, 7, 4, 6), (1, 2, 64, 64, 32, 32), (2, 1, 37, 70, 33, 40), (1, 1, 1, 1, 1, 1), (1, 2, 130, 500, 16, 16), (1, 2, 300, 150, 64, 8)],
+    ids=str,
+)  # fmt: skip
+def test_compiled_blocks_give_numpys_numbers(dtype, causal, turned, sizes):
+    """Code made for the processor against the same blocks in NumPy."""
+    pytest.importorskip("llvmlite")
+    batch, heads, queries, keys, width, out_width = sizes
+    rng = np.random.default_rng(0)
+    shapes = [(queries, width), (keys, width), (keys, out_width), (queries, out_width)]
+    if turned:
+        q, k, v, g = (rng.standard_normal((batch, n, heads, m)).astype(dtype).swapaxes(1, 2) for n, m in shapes)
+    else:
+        q, k, v, g = (rng.standard_normal((batch, heads, n, m)).astype(dtype) for n, m in shapes)
+    found = []
+    for on in (False, True):
+        with native.using(on):
+            out, sums = kernels.attend(q, k, v, None, causal, 0.3)
+            back = kernels.attend_backward(g, q, k, v, None, sums, causal, 0.3, (True, True, True, False))
+            found.append([out, *back[:3]])
+    for a, b in zip(*found, strict=True):
+        assert a.strides == b.strides
+        tolerance = (1e-5 if dtype == "float32" else 1e-12) * max(1, np.abs(a).max())
+        np.testing.assert_allclose(b, a, rtol=0, atol=tolerance)

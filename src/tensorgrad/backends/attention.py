@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from tensorgrad.backends import native
 from tensorgrad.backends.precision import is_half
 
 BLOCK = 1 << 18  # scores at a time
@@ -27,8 +28,11 @@ def attend(q, k, v, mask, causal, scale):
         q, k, v, mask = single(q, k, v, mask)
     batch, queries, keys = sizes_of(q, k, v, mask)
     q, k, v, mask = expanded(batch, q, k, v, mask)
-    out = np.empty_like(q, shape=(*batch, queries, v.shape[-1]))  # laid out like the queries
+    out = like(q, (*batch, queries, v.shape[-1]))
     sums = np.empty((*batch, queries, 2), q.dtype)
+    if compiled(q, k, v, mask):
+        native.module("attention").attend(q, k, v, out, sums, causal, scale)
+        return (out.astype(given) if is_half(given) else out), sums
     for at, rows, stop in blocks(batch, queries, keys, causal):
         some = (*at, ..., rows, slice(None))
         if not stop:
@@ -65,10 +69,13 @@ def attend_backward(g, q, k, v, mask, sums, causal, scale, wanted):
         g, q, k, v, mask = single(g, q, k, v, mask)
     batch, queries, keys = sizes_of(q, k, v, mask)
     q, k, v, mask = expanded(batch, q, k, v, mask)
-    gq, gk, gv = (np.empty_like(x) if want else None for x, want in zip((q, k, v), wanted[:3], strict=True))
+    quick = compiled(q, k, v, mask)
+    gq, gk, gv = (like(x, x.shape) if want or quick else None for x, want in zip((q, k, v), wanted[:3], strict=True))
     gm = np.zeros((*np.broadcast_shapes((1,) * (len(batch) + 2), shapes[3]),), q.dtype) if wanted[3] else None
     whole = None
-    for at, rows, stop in blocks(batch, queries, keys, causal):
+    if quick:
+        native.module("attention").attend_backward(g, q, k, v, sums, gq, gk, gv, causal, scale)
+    for at, rows, stop in () if quick else blocks(batch, queries, keys, causal):
         some, first = (*at, ..., rows, slice(None)), at != whole
         whole = at
         if first:
@@ -99,10 +106,29 @@ def attend_backward(g, q, k, v, mask, sums, causal, scale, wanted):
             into(gk[at][..., :stop, :], change.swapaxes(-1, -2), left * left.dtype.type(scale), add)
     found = [gq, gk, gv, gm]
     for i, x in enumerate(found):
-        if x is not None:
+        if not wanted[i]:
+            found[i] = None
+        elif x is not None:
             x = summed(x, shapes[i])
             found[i] = x.astype(given if i < 3 else kind) if is_half(given) else x
     return found
+
+
+def like(x, shape):
+    """An empty array of a shape, laid out like another, as PyTorch's results are like the queries."""
+    return (
+        np.empty_like(x, shape=shape)
+        if x.strides[-1] == x.itemsize and 0 not in x.strides
+        else np.empty(shape, x.dtype)
+    )
+
+
+def compiled(q, k, v, mask):
+    """Whether code made for this processor does the work."""
+    return (
+        mask is None and native.ready(q[..., 0].size * k.shape[-2] * (q.shape[-1] + 8) * 1e-10)
+        and native.module("attention").fits(q, k, v)
+    )  # fmt: skip
 
 
 def single(*arrays):

@@ -6,16 +6,14 @@ anybody until the last step. Backward it is the same, with the product that lead
 """
 
 import functools
-import itertools
 
 import numpy as np
 
-from tensorgrad.kernels import machine
-from tensorgrad.kernels.code import Code, Vectors, module, parallel
+from tensorgrad.kernels import machine, tiles
+from tensorgrad.kernels.code import Code, module, parallel
 from tensorgrad.kernels.direct import Shape, blocked
 from tensorgrad.kernels.mathematics import Floats
 
-VECTORS = 2  # of outputs that a tile works on at a time
 MOST_BYTES = 1 << 20  # of weights: more would leave the cache between two steps
 THREADS_FROM = 1_000_000  # multiply-adds from which a second thread pays for its start
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
@@ -46,39 +44,6 @@ BACKWARD = (*COMMON, "M", "K", "YT", "YN", "*gy", "*wh", "*zero", "*h0", "*c0", 
 def fields(code, names):
     """The numbers and pointers of a table, as registers by name."""
     return {n.strip("*"): code.load("%table", k, "ptr" if n[0] == "*" else "i64") for k, n in enumerate(names)}
-
-
-def tile_rows(shape):
-    """How many sequences a tile may have."""
-    return (8, 4, 1) if len(shape.blocks) > 3 else (4, 1)
-
-
-# Products
-
-
-def write_tile(kind, lanes, rows, declared):
-    """out[r] = bias + a[r] @ w for some rows: w in panels of as many columns as the vectors hold."""
-    parameters = "ptr a,i64 AS,i64 K,ptr w,i64 M,ptr bias,ptr out,i64 OS"
-    code = Code(f"tile{rows}", [tuple(p.split()) for p in parameters.split(",")], declared)
-    v = Vectors(code, kind, lanes)
-    width = VECTORS * lanes
-    with code.loop(0, "%M", width) as m:
-        sums = [[code.variable(v.type) for _ in range(VECTORS)] for _ in range(rows)]
-        for c in range(VECTORS):
-            start = v.load("%bias", code.plus(m, c * lanes))
-            for r in range(rows):
-                code.set(sums[r][c], start, v.type)
-        panel = code.at("%w", code.times(m, "%K"), v.scalar)
-        with code.loop(0, "%K") as k:
-            line = code.at(panel, code.times(k, width), v.scalar)
-            seen = [v.load(line, c * lanes) for c in range(VECTORS)]
-            for r in range(rows):
-                number = v.spread(code.load("%a", code.plus(code.times("%AS", r), k), v.scalar))
-                for c in range(VECTORS):
-                    code.set(sums[r][c], v.fma(number, seen[c], code.get(sums[r][c], v.type)), v.type)
-        for r, c in itertools.product(range(rows), range(VECTORS)):
-            v.store(code.get(sums[r][c], v.type), "%out", code.plus(code.plus(code.times("%OS", r), m), c * lanes))
-    return code
 
 
 # Gates: one sequence at one step. Each array of a gate is a pointer of its own, so that the loops become vectors.
@@ -216,7 +181,7 @@ def pick(code, condition, x, y):
 
 def write_forward(cell, kind, shape, declared):
     code = Code("work", [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
-    t, f, count, sizes = "float" if kind == "f4" else "double", fields(code, FORWARD), GATES[cell], tile_rows(shape)
+    t, f, count, sizes = "float" if kind == "f4" else "double", fields(code, FORWARD), GATES[cell], tiles.sizes(shape)
     H, G, M = f["H"], f["G"], f["M"]
     keeps = cell in ("lstm", "gru")
     scratch = code.at(f["scratch"], code.times(code.times("%t", M), 2 * sizes[0]), t)
@@ -238,10 +203,8 @@ def write_forward(cell, kind, shape, declared):
 
             old = earlier("h0", "states")
             before = earlier("c0", "kept") if cell == "lstm" else old
-            code.run(f"tile{size}", ("ptr", x), ("i64", f["XN"]), ("i64", f["I"]), ("ptr", f["wx"]), ("i64", M), ("ptr", f["bx"]),
-                     ("ptr", scratch), ("i64", M))  # fmt: skip
-            code.run(f"tile{size}", ("ptr", old), ("i64", H), ("i64", H), ("ptr", f["wh"]), ("i64", M), ("ptr", f["bh"]),
-                     ("ptr", other), ("i64", M))  # fmt: skip
+            tiles.product(code, size, (x, f["XN"]), f["wx"], (scratch, M), f["I"], M, (f["bx"], 0))
+            tiles.product(code, size, (old, H), f["wh"], (other, M), H, M, (f["bh"], 0))
             with code.loop(0, size) as r:
                 here = code.plus(row, r)
                 place, own, at = code.times(here, H), code.times(r, M), code.times(r, H)
@@ -258,7 +221,7 @@ def write_forward(cell, kind, shape, declared):
 
 def write_backward(cell, kind, shape, declared):
     code = Code("work", [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
-    t, f, count, sizes = "float" if kind == "f4" else "double", fields(code, BACKWARD), GATES[cell], tile_rows(shape)
+    t, f, count, sizes = "float" if kind == "f4" else "double", fields(code, BACKWARD), GATES[cell], tiles.sizes(shape)
     H, G, M = f["H"], f["G"], f["M"]
     keeps = cell in ("lstm", "gru")
     sums = code.at(f["sums"], code.times("%t", G), t)
@@ -289,11 +252,9 @@ def write_backward(cell, kind, shape, declared):
                     *parts(code, f["slopes"], line, H, count, t), *parts(code, f["own"], line if cell == "gru" else 0, H, count, t),
                     *parts(code, sums, 0, H, count, t), ("i64", H),
                 )  # fmt: skip
-            code.run(
-                f"tile{size}", ("ptr", code.at(f["own" if cell == "gru" else "slopes"], code.times(row, G), t)), ("i64", G),
-                ("i64", f["K"]), ("ptr", f["wh"]), ("i64", M), ("ptr", f["zero"]),
-                ("ptr", code.at(f["dh"], code.times(n, M), t)), ("i64", M),
-            )  # fmt: skip
+            slopes = code.at(f["own" if cell == "gru" else "slopes"], code.times(row, G), t)
+            back = code.at(f["dh"], code.times(n, M), t)
+            tiles.product(code, size, (slopes, G), f["wh"], (back, M), f["K"], M, (f["zero"], 0))
 
     blocked(code, low, high, sizes, tile)
     return code
@@ -308,11 +269,11 @@ def compiled(cell, kind):
     found = []
     for write, gates in zip((write_forward, write_backward), forms, strict=True):
         declared = {}
-        codes = [write_tile(kind, shape.lanes, rows, declared) for rows in tile_rows(shape)]
+        codes = [tiles.write_tile(kind, shape.lanes, rows, declared) for rows in tiles.sizes(shape)]
         codes += [gates(kind, declared), write(cell, kind, shape, declared)]
         public = [parallel("run", "work", declared, machine.threads())]
         found += machine.functions(module(codes, public, declared), ["run"])
-    return (*found, VECTORS * shape.lanes, tile_rows(shape)[0])
+    return (*found, tiles.width(shape), tiles.sizes(shape)[0])
 
 
 # Arrays

@@ -1,0 +1,94 @@
+"""Small matrix products inside other code: a few rows of results at a time stay in registers while they are formed.
+
+    out[r, m] = start[r, m] + sum over k of a[r, k] * w[k, m]
+
+w comes in panels: `width` columns of all rows lie together, one row after another, so that it is read in one stretch.
+"""
+
+import itertools
+
+from tensorgrad.kernels.code import Code, Vectors
+from tensorgrad.kernels.mathematics import Floats, literal
+
+VECTORS = 2  # of columns that a tile works on at a time
+PARAMETERS = "ptr a,i64 AR,i64 AK,i64 K,ptr w,i64 PK,i64 M,ptr _start,i64 SR,ptr _out,i64 OR"
+
+
+def sizes(shape):
+    """How many rows a tile may have on a processor."""
+    return (8, 4, 1) if len(shape.blocks) > 3 else (4, 1)
+
+
+def width(shape):
+    """Columns of a panel."""
+    return VECTORS * shape.lanes
+
+
+def write_tile(kind, lanes, rows, declared):
+    """The function tile{rows}; AR, SR and OR are distances of rows, AK of columns, PK the rows of a whole panel."""
+    code = Code(f"tile{rows}", [tuple(p.split()) for p in PARAMETERS.split(",")], declared)
+    v = Vectors(code, kind, lanes)
+    with code.loop(0, "%M", VECTORS * lanes) as m:
+        sums = [[code.variable(v.type) for _ in range(VECTORS)] for _ in range(rows)]
+        for r, c in itertools.product(range(rows), range(VECTORS)):
+            place = code.plus(code.plus(code.times("%SR", r), m), c * lanes)
+            code.set(sums[r][c], v.load("%_start", place), v.type)
+        panel = code.at("%w", code.times(m, "%PK"), v.scalar)
+        with code.loop(0, "%K") as k:
+            line = code.at(panel, code.times(k, VECTORS * lanes), v.scalar)
+            column = code.at("%a", code.times("%AK", k), v.scalar)
+            seen = [v.load(line, c * lanes) for c in range(VECTORS)]
+            for r in range(rows):
+                number = v.spread(code.load(column, code.times("%AR", r), v.scalar))
+                for c in range(VECTORS):
+                    code.set(sums[r][c], v.fma(number, seen[c], code.get(sums[r][c], v.type)), v.type)
+        for r, c in itertools.product(range(rows), range(VECTORS)):
+            place = code.plus(code.plus(code.times("%OR", r), m), c * lanes)
+            v.store(code.get(sums[r][c], v.type), "%_out", place)
+    return code
+
+
+def product(code, rows, a, w, out, K, M, start, PK=None, AK=1):
+    """Call a tile. a, out and start are (pointer, distance of rows)."""
+    code.run(
+        f"tile{rows}", ("ptr", a[0]), ("i64", a[1]), ("i64", AK), ("i64", K), ("ptr", w), ("i64", K if PK is None else PK),
+        ("i64", M), ("ptr", start[0]), ("i64", start[1]), ("ptr", out[0]), ("i64", out[1]),
+    )  # fmt: skip
+
+
+class VectorFloats(Floats):
+    """The functions of numbers, of all lanes of a vector at once."""
+
+    def __init__(self, code, kind, lanes):
+        super().__init__(code, kind)
+        self.lanes, self.scalar, self.v = lanes, self.type, Vectors(code, kind, lanes)
+        self.type, self.bits = self.v.type, f"<{lanes} x {self.bits}>"
+
+    def everywhere(self, t, x):
+        return f"<{', '.join([f'{t} {x}'] * self.lanes)}>"
+
+    def lit(self, x):
+        return x if isinstance(x, str) else self.everywhere(self.scalar, literal(x, self.kind))
+
+    def fma(self, x, y, z):
+        return self.v.fma(self.lit(x), self.lit(y), self.lit(z))
+
+    def intrinsic(self, name, *args):
+        return self.body.call(f"llvm.{name}.{self.v.suffix}", self.type, *[(self.type, self.lit(a)) for a in args])
+
+    def select(self, condition, x, y):
+        t = self.type
+        return self.body.add(f"select <{self.lanes} x i1> {condition}, {t} {self.lit(x)}, {t} {self.lit(y)}")
+
+    def whole(self, op, x, y):
+        if not isinstance(y, str):
+            y = self.everywhere("i32" if self.single else "i64", y)
+        return self.body.add(f"{op} {self.bits} {x}, {y}")
+
+    def before(self, place, end):
+        """Which lanes, the first of them at `place`, lie before `end`."""
+        lanes, code = f"<{self.lanes} x i64>", self.body
+        left = code.minus(end, place)
+        one = code.add(f"insertelement {lanes} poison, i64 {left}, i64 0")
+        left = code.add(f"shufflevector {lanes} {one}, {lanes} poison, <{self.lanes} x i32> zeroinitializer")
+        return code.add(f"icmp sgt {lanes} {left}, <{', '.join(f'i64 {n}' for n in range(self.lanes))}>")
