@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 common = pytest.importorskip("torch.testing._internal.common_optimizers")
 
 import tensorgrad  # noqa: E402
+from tensorgrad.optim import fused  # noqa: E402
 
 ABSENT = {"SparseAdam"}
 LOOSE = {"Muon": 2e-2}  # its matrix products are rounded to bfloat16, so they differ with the order of the sums
@@ -102,6 +103,76 @@ def ids(sample):
 def test_steps_equal_pytorchs(name, options):
     # These two multiply rounding errors: that they take the same steps shows in double precision.
     compare(name, options, torch.float64 if name in ("LBFGS", "Adafactor") else torch.float32)
+
+
+@pytest.fixture(name="fuse")
+def fuse_everything(monkeypatch):
+    """However small, parameters are updated by compiled loops."""
+    if not tensorgrad.kernels.available():
+        pytest.skip("needs llvmlite")
+    monkeypatch.setattr(fused, "FUSE_FROM", 0)
+
+
+@pytest.mark.parametrize("name, options", list(samples(torch.float32)), ids=ids)
+def test_compiled_updates_give_the_same_bits(name, options, fuse, monkeypatch):
+    if name in ("LBFGS", "Muon", "Adafactor"):
+        pytest.skip("whose updates are not element by element")
+    for dtype in (torch.float32, torch.float64):
+        starts = starts_for(name, dtype)
+        options = {k: translated(v) for k, v in options.items()}
+        monkeypatch.setattr(fused, "FUSE_FROM", 0)
+        compiled, optimizer = walk(tensorgrad, name, options, starts, 20)
+        for plan in optimizer._plans.values():
+            assert plan.buckets and all(type(bucket) is fused.Rows for bucket, _ in plan.buckets)
+        monkeypatch.setattr(fused, "FUSE_FROM", 1 << 60)
+        plain, other = walk(tensorgrad, name, options, starts, 20)
+        for p, q in zip(compiled, plain):
+            np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
+            assert p._version == q._version
+        for key, state in other.state_dict()["state"].items():
+            for word, value in state.items():
+                np.testing.assert_array_equal(optimizer.state_dict()["state"][key][word].numpy(), value.numpy())
+    assert None not in fused.loops.values(), "a rule could not be recorded"
+
+
+@pytest.mark.parametrize("name, options", list(samples(torch.float32)), ids=ids)
+def test_compiled_updates_equal_pytorchs(name, options, fuse):
+    if name not in ("LBFGS", "Muon", "Adafactor"):
+        compare(name, options, torch.float32)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Rprop"])
+def test_compiled_updates_of_complex_parameters_equal_pytorchs(name, fuse):
+    compare(name, {}, torch.complex128)
+
+
+def test_compiled_updates_take_any_gradient_and_are_shared_among_threads(fuse, monkeypatch):
+    rng = np.random.default_rng(0)
+    sizes = [(1200, 900), (3,), (7, 5), (300, 400), ()]
+    starts = [np.asarray(rng.normal(size=size), "f4") for size in sizes]
+    gradients = [np.asarray(rng.normal(size=size[::-1]), "f4").T for size in sizes]
+    found = []
+    for library in (tensorgrad, torch):
+        params = [library.from_numpy(s.copy()).requires_grad_() for s in starts]
+        optimizer = library.optim.Adam(params, lr=0.01)
+        for _ in range(5):
+            for p, g in zip(params, gradients):
+                p.grad = library.from_numpy(g)
+            optimizer.step()
+        found.append([p.detach().numpy() for p in params])
+    for mine, theirs in zip(*found):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_a_rule_that_cannot_be_recorded_is_applied_to_arrays(fuse):
+    class Odd(tensorgrad.optim.SGD):
+        def update(self, do, p, g, buffers, options):
+            p -= 0.5 * g
+
+    p = tensorgrad.ones(3, requires_grad=True)
+    p.grad = tensorgrad.ones(3)
+    Odd([p]).step()
+    assert p.tolist() == [0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize("name, options", list(samples(torch.complex128)), ids=ids)

@@ -2,7 +2,8 @@
 
 The state of the parameters of a bucket lies in flat arrays too, and the tensors in `optimizer.state` are views of them.
 Parameters and gradients stay where they are: each step gathers them, updates, and writes the parameters back. A large
-parameter is a bucket of its own and is updated where it lies, in pieces that fit into the cache.
+parameter is a bucket of its own and is updated where it lies, in pieces that fit into the cache. Where loops can be compiled
+and there is much to update, fused.py does all of it in one pass.
 """
 
 import operator
@@ -10,7 +11,7 @@ import operator
 import numpy as np
 
 from tensorgrad.autograd.graph import tick
-from tensorgrad.autograd.views import alias_of
+from tensorgrad.autograd.views import RECENT, alias_of
 from tensorgrad.optim.vocabulary import OnArrays
 from tensorgrad.tensor import Tensor, wrap
 
@@ -36,32 +37,24 @@ def fits(p, gradient):
     )
 
 
-class Bucket:
-    """Some parameters of one group that are at the same point of their life, and their state, in flat memory."""
+class Members:
+    """Some parameters of one group that are at the same point of their life, and their state in flat memory."""
 
     def __init__(self, params, states, buffers, scalars, fresh):
         self.params, self.fresh, self.buffers, self.names = params, fresh, buffers, tuple(scalars)
         self.arrays = list(map(array_of, params))
-        dtype = np.dtype(REAL[self.arrays[0].dtype.char])
-        double = 2 if self.arrays[0].dtype.kind == "c" else 1
-        sizes = [a.size for a in self.arrays]
-        size = sum(sizes)
         lone = self.arrays[0]
-        self.whole = lone.reshape(-1).view(dtype) if len(params) == 1 and lone.flags.c_contiguous else None
-        self.p = np.empty(size, lone.dtype) if self.whole is None else None
-        self.g = np.empty(size, lone.dtype) if self.whole is None else None
-        ends = np.cumsum([0, *sizes])
-        self.back = [
-            (a, self.p[i:j].reshape(a.shape)) for a, i, j in zip(self.arrays, ends[:-1], ends[1:])
-        ] if self.whole is None else ()  # fmt: skip
-        self.states, self.tensors, flats = states, [], []
+        dtype = np.dtype(REAL[lone.dtype.char])
+        self.ends = ends = np.cumsum([0, *[a.size for a in self.arrays]])
+        size = ends[-1]
+        self.states, self.tensors, self.flats = states, [], []
         for name in buffers:
             flat = np.empty(size, lone.dtype)
             for p, state, i, j in zip(params, states, ends[:-1], ends[1:]):
                 place = flat[i:j].reshape(p._spec.shape)
                 np.copyto(place, state[name]._array)
                 self.adopt(state, name, place)
-            flats.append(flat.view(dtype))
+            self.flats.append(flat.view(dtype))
         self.scalars = {}
         for name, kind in scalars.items():
             flat = self.scalars[name] = np.empty(len(params), kind)
@@ -69,15 +62,6 @@ class Bucket:
                 flat[i] = state[name].item()
                 self.adopt(state, name, flat[i : i + 1].reshape(()))
         self.state_arrays = list(map(array_of, self.tensors))
-        self.real = (self.p.view(dtype), self.g.view(dtype)) if self.whole is None else None
-        self.pieces = []
-        words = OnArrays(min(PIECE, size * double), dtype)
-        p = self.whole if self.whole is not None else self.real[0]
-        for i in range(0, size * double, PIECE):
-            part = slice(i, min(i + PIECE, size * double))
-            if part.stop - i != words.size:
-                words = OnArrays(part.stop - i, dtype)
-            self.pieces.append((words, part, p[part], [flat[part] for flat in flats]))
 
     def adopt(self, state, name, place):
         """Let a state tensor lie in flat memory. One that shares its memory with others is replaced by a new one."""
@@ -108,6 +92,48 @@ class Bucket:
                 return None
         return now
 
+    def bump(self, times):
+        """Count the update in the versions of the parameters."""
+        now = tick()  # of all at once
+        for p in self.params:
+            version = (p._alias or alias_of(p)).version
+            recent = version.recent
+            if recent is None or times != 1 or len(recent) >= RECENT:
+                for _ in range(times):
+                    version.bump()
+            else:
+                version.count += 1
+                version.changed = now
+                recent.append(now)
+        for tensor in self.tensors:
+            if tensor._alias is not None:
+                tensor._alias.version.bump()
+
+
+class Bucket(Members):
+    """Parameters that are updated on arrays: gathered in flat memory, or one where it lies."""
+
+    def __init__(self, params, states, buffers, scalars, fresh):
+        super().__init__(params, states, buffers, scalars, fresh)
+        lone, ends = self.arrays[0], self.ends
+        dtype, size = np.dtype(REAL[lone.dtype.char]), ends[-1]
+        self.whole = lone.reshape(-1).view(dtype) if len(params) == 1 and lone.flags.c_contiguous else None
+        self.p = np.empty(size, lone.dtype) if self.whole is None else None
+        self.g = np.empty(size, lone.dtype) if self.whole is None else None
+        self.back = [
+            (a, self.p[i:j].reshape(a.shape)) for a, i, j in zip(self.arrays, ends[:-1], ends[1:])
+        ] if self.whole is None else ()  # fmt: skip
+        self.real = (self.p.view(dtype), self.g.view(dtype)) if self.whole is None else None
+        numbers = size * (2 if lone.dtype.kind == "c" else 1)
+        self.pieces = []
+        words = OnArrays(min(PIECE, numbers), dtype)
+        p = self.whole if self.whole is not None else self.real[0]
+        for i in range(0, numbers, PIECE):
+            part = slice(i, min(i + PIECE, numbers))
+            if part.stop - i != words.size:
+                words = OnArrays(part.stop - i, dtype)
+            self.pieces.append((words, part, p[part], [flat[part] for flat in self.flats]))
+
     def run(self, gradients, update, options):
         """One update, with the gradients in the order of the parameters."""
         if self.whole is not None:
@@ -127,21 +153,3 @@ class Bucket:
         copyto = np.copyto
         for array, place in self.back:
             copyto(array, place)
-
-    def bump(self, times):
-        """Count the update in the versions of the parameters."""
-        for p in self.params:
-            alias = p._alias
-            if alias is None:
-                alias = alias_of(p)
-            version = alias.version
-            if times == 1 and version.recent is not None and len(version.recent) < 32:
-                version.count += 1
-                changed = version.changed = tick()
-                version.recent.append(changed)
-            else:
-                for _ in range(times):
-                    version.bump()
-        for tensor in self.tensors:
-            if tensor._alias is not None:
-                tensor._alias.version.bump()

@@ -16,6 +16,7 @@ from tensorgrad import dtypes
 from tensorgrad.autograd.graph import AccumulateGrad
 from tensorgrad.autograd.modes import _special, enable_grad, mode, no_grad
 from tensorgrad.autograd.modes import state as modes_state
+from tensorgrad.optim import fused
 from tensorgrad.optim.buckets import SMALL, Bucket, fits
 from tensorgrad.optim.optimizer import Optimizer
 from tensorgrad.optim.vocabulary import OnTensors
@@ -172,6 +173,7 @@ class Elementwise(Optimizer):
                 shared.update((i, owners[key]))
             owners[key] = i
         kind = self.scalar_dtype(group)
+        fuse = sum(p._spec.size for p in params) >= fused.FUSE_FROM and fused.usable()
         sorted_in = {}
         for i, (p, array) in enumerate(zip(params, arrays)):
             if not fits(p, array) or p._spec.inference:
@@ -180,11 +182,12 @@ class Elementwise(Optimizer):
             fresh = self.make_state(p, gradients[i], group)
             own = self.state.get(p, {})
             age = tuple(own[name].item() for name in self.scalars)
-            alone = p._spec.size > SMALL or i in shared
-            sorted_in.setdefault((p._array.dtype, age, fresh, i if alone else -1), []).append(i)
-        for (_, _, fresh, _), places in sorted_in.items():
+            together = fuse and i not in shared and p._array.flags.c_contiguous
+            alone = not together and (p._spec.size > SMALL or i in shared)
+            sorted_in.setdefault((p._array.dtype, age, fresh, together, i if alone else -1), []).append(i)
+        for (_, _, fresh, together, _), places in sorted_in.items():
             members = [params[i] for i in places]
-            bucket = Bucket(members, [self.state.get(p, {}) for p in members], plan.buffers,
+            bucket = (fused.Rows if together else Bucket)(members, [self.state.get(p, {}) for p in members], plan.buffers,
                             dict.fromkeys(self.scalars, kind), fresh)  # fmt: skip
             plan.buckets.append((bucket, None if len(places) == len(params) else places))
         plan.states = list(self.state.values())

@@ -34,18 +34,18 @@ class RMSprop(Elementwise):
         return ("square_avg", *momentum, *(("grad_avg",) if group["centered"] else ()))
 
     def options(self, group, now, fresh):
-        return (group["maximize"], group["weight_decay"], group["alpha"], group["eps"], group["momentum"],
-                group["centered"], -group["lr"])  # fmt: skip
+        return (group["maximize"], group["weight_decay"], group["alpha"], 1 - group["alpha"], group["eps"],
+                group["momentum"], group["centered"], -group["lr"])  # fmt: skip
 
     def update(self, do, p, g, buffers, options):
-        maximize, weight_decay, alpha, eps, momentum, centered, down = options
+        maximize, weight_decay, alpha, gain, eps, momentum, centered, down = options
         g = with_decay(do, p, g, maximize, weight_decay)
         square = buffers[0]
         do.scale(square, alpha)
-        do.add_product(square, g, g, 1 - alpha)
+        do.add_product(square, g, g, gain)
         if centered:
             mean = buffers[-1]
-            do.approach(mean, g, 1 - alpha)
+            do.approach(mean, g, gain)
             variance = do.sum(square, do.product(mean, mean), -1)
             spread = do.root(variance)
         else:

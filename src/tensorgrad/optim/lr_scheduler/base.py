@@ -5,6 +5,7 @@ import warnings
 import weakref
 from typing import Any
 
+from tensorgrad.autograd.modes import _special, mode
 from tensorgrad.optim.optimizer import Optimizer
 from tensorgrad.tensor import Tensor
 
@@ -82,6 +83,21 @@ def notice_steps(optimizer):
     optimizer.step = step
 
 
+def stepped_at_each_run(step):
+    """A scheduler's `step` that, while `compile` traces a training step, is left for the end of each run of the program."""
+
+    @functools.wraps(step)
+    def wrapped(self, *args, **kwargs):
+        if mode.special and "trace" in _special:
+            from tensorgrad.compiler.trace import at_each_run
+
+            if at_each_run(functools.partial(wrapped, self, *args, **kwargs), self.optimizer):
+                return
+        step(self, *args, **kwargs)
+
+    return wrapped
+
+
 class LRScheduler:
     """What schedulers share: the epoch, the first rates, the last rates. A subclass says the new rates in `get_lr`.
 
@@ -98,6 +114,11 @@ class LRScheduler:
     _is_initial = False
     _last_lr: list
     _step_count: int
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = stepped_at_each_run(cls.__dict__["step"])
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         check_optimizer(optimizer)
@@ -157,6 +178,7 @@ class LRScheduler:
         """The rates of the epoch that `step` has just begun. Every scheduler brings its own."""
         raise NotImplementedError
 
+    @stepped_at_each_run
     def step(self, epoch: int | None = None) -> None:
         """Begin the next epoch: set its rates. Call it after the optimizer's `step`.
 
@@ -167,12 +189,12 @@ class LRScheduler:
         """
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-                warnings.warn(_REPLACED, UserWarning, stacklevel=2)
+                warnings.warn(_REPLACED, UserWarning, stacklevel=3)
             elif not getattr(self.optimizer, "_opt_called", False):
-                warnings.warn(_TOO_EARLY, UserWarning, stacklevel=2)
+                warnings.warn(_TOO_EARLY, UserWarning, stacklevel=3)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
         self._update_lr(epoch)
 
     def _update_lr(self, epoch=None):
