@@ -603,9 +603,27 @@ def test_explain(torch, capsys):
     f = torch.compile(lambda x, w: torch.tanh(x @ w).sum(), explain=True)
     f(torch.ones(3, 4), torch.ones(4, 2))
     shown = capsys.readouterr().out
-    for word in ("matmul", "bytes", "arena", "floating-point", "tanh"):
+    for word in ("matmul", "bytes", "arena", "floating-point", "tanh", "time", " us"):
         assert word in shown
     assert "matmul" in f.explain()
+
+
+def test_explaining_changes_nothing(torch):
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+
+    def step():
+        (w * torch.rand(3)).sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    f = torch.compile(step)
+    f()
+    before, state = w.detach().clone(), torch.get_rng_state()
+    assert "rand" in f.explain()
+    assert torch.equal(w, before) and torch.equal(state, torch.get_rng_state())
+    f()
+    assert not torch.equal(w, before)
 
 
 def test_bad_options(torch):

@@ -161,6 +161,55 @@ def test_learning_rates_change_without_a_new_trace(torch):
     assert same(torch, mlp, plain, lr=0.1, between=between) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("StepLR", {"step_size": 2}), ("ExponentialLR", {"gamma": 0.8}), ("OneCycleLR", {"max_lr": 0.1, "total_steps": 9}),
+     ("CosineAnnealingWarmRestarts", {"T_0": 3})],
+)  # fmt: skip
+def test_schedules_inside(torch, name, options):
+    schedulers = torch.optim.lr_scheduler
+
+    def run(compiled):
+        torch.manual_seed(0)
+        model = mlp(torch)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        scheduler = getattr(schedulers, name)(optimizer, **options)
+        x, y = torch.randn(8, 4), torch.randn(8, 2)
+
+        def step():
+            loss = plain(torch, model, optimizer, x, y)
+            scheduler.step()
+            return loss
+
+        call = torch.compile(step) if compiled else step
+        rates = []
+        for _ in range(6):
+            call()
+            rates.append(scheduler.get_last_lr()[0])
+        return rates, state_of(torch, model, optimizer), getattr(call, "count", 1)
+
+    (rates, fast, count), (expected, eager, _) = run(True), run(False)
+    assert rates == expected and count <= 2
+    for key in eager:
+        np.testing.assert_allclose(fast[key], eager[key], rtol=2e-4, atol=2e-6, err_msg=key)
+
+
+def test_a_schedule_before_the_update_is_refused(torch):
+    model = mlp(torch)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+    def step():
+        loss = model(torch.ones(1, 4)).sum()
+        loss.backward()
+        scheduler.step()
+        optimizer.step()
+
+    with pytest.raises(RuntimeError, match="before the step"):
+        torch.compile(step)()
+    assert scheduler.last_epoch == 0 and optimizer.param_groups[0]["lr"] == 0.1
+
+
 def test_batch_norm_and_its_running_statistics(torch):
     def make(torch):
         nn = torch.nn

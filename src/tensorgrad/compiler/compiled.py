@@ -122,9 +122,9 @@ class Compiled:
         self.keys.append(key)
         if entry.reusable:
             self.programs.setdefault(key, []).insert(0, entry)
+        result = entry.run(leaves) if entry.holds(leaves, first=True) else EAGER
         if self.explaining:
             print(entry.explain())
-        result = entry.run(leaves) if entry.holds(leaves, first=True) else EAGER
         return result if result is not EAGER else self.function(*args, **kwargs)
 
     def changes(self):

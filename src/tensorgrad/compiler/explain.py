@@ -1,4 +1,4 @@
-"""What a program does, told for people: its kernels, the bytes they move, their arithmetic, its memory."""
+"""What a program does, told for people: its kernels, the bytes they move, their arithmetic, its memory, its time."""
 
 import numpy as np
 
@@ -12,17 +12,29 @@ def described(entry):
     program = entry.program
     rows = [row(step, program) for step in program.plan.steps if not (type(step) is Loops and 0 in step.shape)]
     moved, work = sum(r[2] for r in rows), sum(r[3] for r in rows)
+    times = times_of(program)
     counts = [sum(type(s) is kind for s in program.plan.steps) for kind in (Loops, Product, Host)]
     lines = [
         f"{counts[0]} loop nests, {counts[1]} matrix products, {counts[2]} Python calls; "
         f"{size(moved)} moved, {number(work)} floating-point operations",
         f"{len(program.inputs)} inputs, {len(program.fresh)} new results, arena of {size(program.arena_size)}",
         "",
-        f"{'kernel':44s}{'bytes':>10s}{'work':>10s}",
+        f"{'kernel':60s}{'bytes':>10s}{'work':>10s}{'time':>12s}",
     ]
-    for kind, what, step_bytes, step_work in rows:
-        lines.append(f"{kind + ' ' + what:44.44s}{size(step_bytes):>10s}{number(step_work):>10s}")
+    for (kind, what, step_bytes, step_work), seconds in zip(rows, times, strict=True):
+        shown = "" if seconds is None else f"{seconds * 1e6:.1f} us"
+        lines.append(f"{kind + ' ' + what:59.59s} {size(step_bytes):>10s}{number(step_work):>10s}{shown:>12s}")
     return "\n".join(lines)
+
+
+def times_of(program):
+    """Seconds of each step, or None for all where a Python function refuses the numbers it is timed with."""
+    try:
+        with program.lock:
+            return program.timed()
+    except Exception:
+        steps = [step for step in program.plan.steps if not (type(step) is Loops and 0 in step.shape)]
+        return [None] * len(steps)
 
 
 def row(step, program):

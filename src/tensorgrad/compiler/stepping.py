@@ -22,6 +22,13 @@ def step_group(trace, optimizer, index, params, gradients):
         from tensorgrad.compiler.trace import CannotTrace, user_line
 
         raise CannotTrace(f"compile: an optimizer with differentiable=True\n  {user_line()}")
+    if id(optimizer) in trace.later:
+        from tensorgrad.compiler.trace import CannotTrace, user_line
+
+        raise CannotTrace(
+            "compile: a scheduler's step() before the step() of its optimizer. Swap them, or call the scheduler outside of "
+            f"the compiled function.\n  {user_line()}"
+        )
     for p in params:
         if p._node is not None:
             trace.note(p._node)

@@ -286,6 +286,7 @@ class Trace(Level):
         self.cleared = set()  # nodes whose gradient was set before it was read
         self.touched = set()  # nodes whose gradient was set or added to
         self.final, self.final_grads, self.final_values = {}, {}, {}
+        self.later = set()  # ids of optimizers whose options change after the run
         self.steps = {}  # (optimizer, group, parameter) -> the Numbers of the last step that was traced
         self.undo = []  # functions that take back what was made outside, if the trace fails
         self.seen = {}  # id of a module -> the module: whose mode the trace took for granted
@@ -652,6 +653,16 @@ def gradient_set(node):
         if node not in trace.touched:
             trace.cleared.add(node)
         trace.touched.add(node)
+
+
+def at_each_run(function, optimizer):
+    """While a trace is at work: a Python function to call after each run, which changes options; True if that will be."""
+    trace = tracing()
+    if trace is None:
+        return False
+    trace.epilogues.append(function)
+    trace.later.add(id(optimizer))
+    return True
 
 
 def data_set(tensor, value):

@@ -236,7 +236,7 @@ class Program:
         return run
 
     def timed(self, repeats=10):
-        """Seconds of each step, the best of several runs on the arrays that are bound; writes nothing but the arena."""
+        """Seconds of each step, the best of several; what it would write to goes to copies, and nothing is drawn."""
         writer, names, runs = Writer(self.plan, self.stores, self.slots, machine.threads(), machine.products()), [], []
         steps = [s for s in self.plan.steps if not (type(s) is Loops and 0 in s.shape)]
         for number, step in enumerate(steps):
@@ -244,6 +244,10 @@ class Program:
                 names.append(f"step{number}")
                 writer.segment(names[-1], [step])
         compiled = iter(machine.functions(writer.module(), names, keep=False) if names else ())
+        bound, table = list(self.bound), self.table.copy()
+        for target in {*self.stores.values(), *[t for t, _ in self.copies]}:
+            number = self.input_number[target]
+            self.bind(number, bound[number].copy())
         held = self.prepare()[1]
         for step in steps:
             runs.append(next(compiled) if self.native(step) else self.host(step))
@@ -253,9 +257,11 @@ class Program:
                 start = clock()
                 if self.native(step):
                     run(self.pointer)
-                else:
+                elif type(step) is Loops or step.value.op == "matmul" or not step.value.attr.effect:
                     run(self.bound, held)
                 best[number] = min(best[number], clock() - start)
+        self.bound[:] = bound
+        self.table[:] = table
         return best
 
     # Running
