@@ -237,7 +237,8 @@ class Program:
 
     def timed(self, repeats=10):
         """Seconds of each step, the best of several; what it would write to goes to copies, and nothing is drawn."""
-        writer, names, runs = Writer(self.plan, self.stores, self.slots, machine.threads(), machine.products()), [], []
+        products = machine.products() if self.compiled else None
+        writer, names, runs = Writer(self.plan, self.stores, self.slots, machine.threads(), products), [], []
         steps = [s for s in self.plan.steps if not (type(s) is Loops and 0 in s.shape)]
         for number, step in enumerate(steps):
             if self.native(step):
