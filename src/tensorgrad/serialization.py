@@ -95,3 +95,14 @@ def safe_globals(classes):
     finally:
         _trusted.clear()
         _trusted.update(before)
+
+
+def get_unsafe_globals_in_checkpoint(f):
+    """The names of classes and functions in a file that `load` would refuse, unless they are allowed.
+
+    >>> import io; file = io.BytesIO()
+    >>> torch.save(torch.nn.ReLU(), file)
+    >>> torch.serialization.get_unsafe_globals_in_checkpoint(file)
+    ['torch.nn.modules.activation.ReLU']
+    """
+    return [name for name in checkpoints.names_beyond(f) if name not in _trusted]

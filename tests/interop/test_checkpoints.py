@@ -220,6 +220,16 @@ def test_classes_must_be_allowed(weights_only):
     assert Settings not in torch.serialization.get_safe_globals()
 
 
+def test_the_names_that_a_file_needs():
+    unsafe = torch.serialization.get_unsafe_globals_in_checkpoint
+    assert unsafe(stored({"a": torch.ones(2), "b": [1, torch.float32]})) == []
+    model = [Settings(1), torch.nn.Linear(1, 1)]
+    names = {f"{__name__}.Settings", "torch.nn.modules.linear.Linear"}
+    assert names <= set(unsafe(stored(model)))
+    with torch.serialization.safe_globals([Settings]):
+        assert f"{__name__}.Settings" not in unsafe(stored(model))
+
+
 def test_subclasses_of_tensor_and_whole_models():
     file = stored(torch.ones(2).as_subclass(Mine))
     with raises(Exception, "Mine"):

@@ -6,6 +6,7 @@ before PyTorch 1.6, pickles one behind the other and then the storages, is read 
 """
 
 import codecs
+import contextlib
 import io
 import os
 import pickle
@@ -241,6 +242,14 @@ def load(f, map_location=None, mapped=False, trusted=()):
     if mapped:
         raise ValueError("f must be a file path in order to use the mmap argument")
     return Reader(f, None, map_location, trusted).result()
+
+
+def names_beyond(f):
+    """The names in a file that `load` would refuse."""
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(open(f, "rb")) if isinstance(f, (str, os.PathLike)) else f
+        described = ArchiveReader(file).read("data.pkl").tobytes()
+    return [name for name in safe_pickle.names_in(described) if name not in ALLOWED]
 
 
 MAGIC, PROTOCOL = 0x1950A86A20F9469CFC6C, 1001

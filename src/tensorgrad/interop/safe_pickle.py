@@ -5,6 +5,7 @@ here or given by the user, and refuses every other name. It is an ordinary stack
 """
 
 import pickle
+import pickletools
 import struct
 import sys
 from collections import Counter, OrderedDict
@@ -32,6 +33,23 @@ def is_ours(module, name):
     """Whether a name of PyTorch's is also one of ours that is loaded."""
     found = sys.modules.get("tensorgrad" + module[5:])
     return found is not None and name.rpartition(".")[2] in vars(found)
+
+
+def names_in(data):
+    """Every full name that a pickle uses, in order, without building anything."""
+    found, texts = {}, []
+    try:
+        for code, argument, _ in pickletools.genops(data):
+            if code.name in ("GLOBAL", "INST"):
+                module, name = str(argument).split(" ", 1)
+                found[public_name(OLD_NAMES.get(module, module), name)] = None
+            elif code.name == "STACK_GLOBAL" and len(texts) > 1:
+                found[public_name(OLD_NAMES.get(texts[-2], texts[-2]), texts[-1])] = None
+            if isinstance(argument, str):
+                texts.append(argument)
+    except (ValueError, IndexError) as error:
+        raise broken(f"{error}") from None
+    return list(found)
 
 
 class Known:

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from tensorgrad.utils.data.collate import default_collate, default_convert
 from tensorgrad.utils.data.dataset import IterableDataset
 from tensorgrad.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, new_seed
-from tensorgrad.utils.data.worker import Ended, Failure, IterableFetcher, MapFetcher, run
+from tensorgrad.utils.data.worker import Ended, Failure, IterableFetcher, MapFetcher, get_worker_info, run  # noqa: F401
 
 Batch = TypeVar("Batch", covariant=True)
 FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
