@@ -39,6 +39,9 @@ def test_gradients_add_up_in_the_same_tensor():
     assert (x.grad == 0).all() and x.grad.names == ("N", "C")
     x.grad = torch.ones(2, 3, dtype=torch.float64)
     assert x.grad.names == ("N", "C")
+    x.grad = given = torch.ones(2, 3, dtype=torch.float64, names=("N", "C"))
+    (x * 2).sum().backward()
+    assert (given == 3).all()
     with raises(RuntimeError, "Error when attempting to match gradient dims ['N', 'C'] and dims ['N', 'Q']"):
         x.grad = torch.ones(2, 3, dtype=torch.float64, names=("N", "Q"))
 
@@ -71,7 +74,7 @@ def test_retained_gradients_and_hooks_have_names():
 
 def test_saved_tensors_that_changed_are_noticed():
     x = leaf("N", "C")
-    y = x.exp()
+    y = x * 2
     z = y * y
     y.add_(1)
     with raises(RuntimeError, "has been modified by an inplace operation"):
@@ -211,6 +214,23 @@ def test_hessians():
     assert functional.jacobian(lambda t: (t**3).rename("out"), x).names == ("out", "N")
     assert [t.names for t in functional.hvp(lambda t: (t**3).sum(), x, torch.ones_like(x))] == [(), ("N",)]
     assert [t.names for t in functional.jvp(torch.exp, x, torch.ones_like(x))] == [("N",), ("N",)]
+
+
+def test_tangents_written_into_views_and_their_bases():
+    def f(t):
+        z = torch.zeros(2, 3, names=("N", "C"), dtype=t.dtype)
+        v = z[0]
+        v.add_(t)
+        z.mul_(3)
+        z[1] = t * 2
+        return z, v
+
+    x = torch.tensor([1.0, 2.0, 3.0], names=("C",))
+    (z, v), (dz, dv) = jvp(f, (x,), (torch.ones(3),))
+    assert z.names == dz.names == ("N", "C") and v.names == dv.names == ("C",)
+    assert z.tolist() == [[3.0, 6.0, 9.0], [2.0, 4.0, 6.0]] and v.tolist() == [3.0, 6.0, 9.0]
+    assert dz.tolist() == [[3.0] * 3, [2.0] * 3] and dv.tolist() == [3.0] * 3
+    assert grad(lambda t: f(t)[0].sum())(x).tolist() == [5.0] * 3
 
 
 def test_transforms_nest():

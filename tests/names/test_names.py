@@ -241,6 +241,14 @@ def test_a_name_is_looked_for_where_there_has_been_none_yet():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_the_first_name_may_be_that_of_a_flattened_dimension():
+    for first in ("x.flatten(0, 1, 'z').names == ('z',)", "x.flatten((0, 1), 'z').names == ('z',)",
+                  "x.unflatten(1, (('C', 3), ('L', 2))).names == (None, 'C', 'L')"):  # fmt: skip
+        subprocess.run(
+            [sys.executable, "-c", f"import tensorgrad; x = tensorgrad.ones(2, 6); assert {first}"], check=True
+        )
+
+
 def test_functions_imported_before_the_first_name_take_names_too():
     program = (
         "from tensorgrad import ones, sum; from tensorgrad.nn.functional import softmax, linear, gelu\n"

@@ -212,6 +212,10 @@ def test_indexing():
     assert x()[:, torch.tensor([2, 0], names=("picked",))].names == ("N", "picked", "L")
     assert x()[x() > 3].names == x().masked_select(x() > 3).names == (None,)
     assert x()[torch.tensor([0, 1]), torch.tensor([1, 2])].names == (None, "L")
+    apart = torch.ones(2, 3, 4, 5, names=("N", "C", "H", "W"))[
+        :, torch.tensor([0, 1, 2, 0]), :, torch.tensor([1, 2, 3, 4])
+    ]
+    assert apart.shape == (4, 2, 4) and apart.names == (None, "N", "H")
 
 
 def test_writing_by_index():

@@ -158,13 +158,23 @@ def reshape_as(input, other):
     return reshape(input, other.shape)
 
 
-def flatten(input, start_dim=0, end_dim=-1):
-    """Dimensions from start_dim to end_dim made one.
+def named_form(input, name, *args):
+    """A form of a function that only names have (names/methods.py), called before there were any."""
+    from tensorgrad.names.values import use_names
+
+    use_names()
+    return getattr(input, name)(*args)
+
+
+def flatten(input, start_dim=0, end_dim=-1, out_dim=None):
+    """Dimensions from start_dim to end_dim made one (which may be given a name).
 
     >>> torch.ones(2, 3, 4).flatten(1).shape
     tensorgrad.Size([2, 12])
     """
     check_tensor("flatten", input)
+    if out_dim is not None or type(end_dim) is str:
+        return named_form(input, "flatten", start_dim, end_dim, *(() if out_dim is None else (out_dim,)))
     shape = tuple(input.shape)
     first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
     if first > last:
@@ -182,6 +192,8 @@ def unflatten(input, dim, sizes):
     >>> torch.ones(6).unflatten(0, (2, 3)).shape
     tensorgrad.Size([2, 3])
     """
+    if isinstance(sizes, dict) or (isinstance(sizes, (tuple, list)) and sizes and isinstance(sizes[0], (tuple, list))):
+        return named_form(input, "unflatten", dim, sizes)
     shape = tuple(input.shape)
     dim = dim_of(dim, len(shape))
     sizes = tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
