@@ -28,7 +28,7 @@ class PackedSequence(_Fields):
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:
             if not isinstance(data, (list, tuple)) or len(data) != 2:
-                raise AssertionError(f"Expected data to be a list or tuple of length 2, got {data}")
+                raise AssertionError("Expected data to be a list or tuple of length 2")
             data, batch_sizes = data
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
@@ -85,6 +85,14 @@ class PackedSequence(_Fields):
     def cpu(self):
         """The steps on the CPU."""
         return self
+
+    def cuda(self, *args, **kwargs):
+        """The steps on a GPU."""
+        return type(self)(self.data.cuda(*args, **kwargs), *self[1:])
+
+    def pin_memory(self):
+        """The steps in memory that a GPU can reach."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
 def invert_permutation(permutation):
