@@ -205,7 +205,7 @@ class Program:
             seen_before.add(value)
             self.outputs.append((self.slots[value] if plain else None, value.shape, value.dtype, value))
 
-    def host(self, step):
+    def host(self, step, drawing=True):
         """A Python function as a part of a run: arrays in, results where the rest of the program looks for them."""
         if type(step) is Loops:
             return interpreted(step, self.plan, lambda value, held: array_of(value, held, self))
@@ -224,7 +224,10 @@ class Program:
 
         def run(arrays, held):
             operands = [seen(array_of(x.base, held, self), x, arg) for x, arg in accesses]
-            results = call.function(*operands)
+            if drawing or not call.effect:
+                results = call.function(*operands)
+            else:
+                results = tuple(np.zeros(shape, dtype) for shape, dtype in call.results)
             results = results if isinstance(results, (tuple, list)) else (results,)
             for number, pick in picks.items():
                 result = np.ascontiguousarray(results[number], pick.dtype)
@@ -238,31 +241,32 @@ class Program:
     def timed(self, repeats=10):
         """Seconds of each step, the best of several; what it would write to goes to copies, and nothing is drawn."""
         products = machine.products() if self.compiled else None
-        writer, names, runs = Writer(self.plan, self.stores, self.slots, machine.threads(), products), [], []
+        writer, names = Writer(self.plan, self.stores, self.slots, machine.threads(), products), []
         steps = [s for s in self.plan.steps if not (type(s) is Loops and 0 in s.shape)]
         for number, step in enumerate(steps):
             if self.native(step):
                 names.append(f"step{number}")
                 writer.segment(names[-1], [step])
         compiled = iter(machine.functions(writer.module(), names, keep=False) if names else ())
+        runs = [next(compiled) if self.native(step) else self.host(step, drawing=False) for step in steps]
         bound, table = list(self.bound), self.table.copy()
-        for target in {*self.stores.values(), *[t for t, _ in self.copies]}:
-            number = self.input_number[target]
-            self.bind(number, bound[number].copy())
-        held = self.prepare()[1]
-        for step in steps:
-            runs.append(next(compiled) if self.native(step) else self.host(step))
         best, clock = [float("inf")] * len(runs), time.perf_counter
-        for _ in range(repeats):
-            for number, (step, run) in enumerate(zip(steps, runs, strict=True)):
-                start = clock()
-                if self.native(step):
-                    run(self.pointer)
-                elif type(step) is Loops or step.value.op == "matmul" or not step.value.attr.effect:
-                    run(self.bound, held)
-                best[number] = min(best[number], clock() - start)
-        self.bound[:] = bound
-        self.table[:] = table
+        try:
+            for target in {*self.stores.values(), *[t for t, _ in self.copies]}:
+                number = self.input_number[target]
+                self.bind(number, bound[number].copy())
+            held = self.prepare()[1]
+            for _ in range(repeats):
+                for number, (step, run) in enumerate(zip(steps, runs, strict=True)):
+                    start = clock()
+                    if self.native(step):
+                        run(self.pointer)
+                    else:
+                        run(self.bound, held)
+                    best[number] = min(best[number], clock() - start)
+        finally:
+            self.bound[:] = bound
+            self.table[:] = table
         return best
 
     # Running
