@@ -91,3 +91,16 @@ def test_mistakes():
         attend(q, q, q, dropout_p=2.0)
     with raises(TypeError):
         attend(q, q, q, None, 0.0, False, 0.5)
+
+
+@pytest.mark.skipif(IS_TORCH, reason="PyTorch's compiler is not what is tested here")
+@pytest.mark.parametrize("causal", [False, True])
+def test_compiled_attention_is_eager_attention(causal):
+    torch.manual_seed(0)
+    found = []
+    leaves = leaf(2, 2, 5, 3), leaf(2, 2, 5, 3), leaf(2, 2, 5, 3)
+    run = lambda q, k, v: attend(q, k, v, is_causal=causal).sin().sum()
+    for call in (run, torch.compile(run)):
+        out = call(*leaves)
+        found.append([out, *torch.autograd.grad(out, leaves)])
+    assert all(close(a, b.tolist(), 1e-9) for a, b in zip(*found, strict=True))

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from subject import close, raises, torch
+from subject import IS_TORCH, close, raises, torch
 
 KINDS = ["LSTM", "GRU", "RNN"]
 
@@ -111,3 +111,28 @@ def test_what_does_not_fit_is_said():
         torch.lstm_cell(x[0, :, :2], (start[0], start[0]), w, u)
     with raises(TypeError, "lstm() received an invalid combination of arguments"):
         torch.lstm(x, (start, start), (w, u), False, 1, 0.0)
+
+
+@pytest.mark.skipif(IS_TORCH, reason="PyTorch's compiler is not what is tested here")
+@pytest.mark.parametrize("kind", KINDS)
+def test_compiled_steps_train_like_eager_ones(kind):
+    found = []
+    for compiled in (False, True):
+        model = made(kind, 2, 3, num_layers=2, bidirectional=True)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        x = torch.linspace(-1, 1, 16, dtype=torch.float64).reshape(4, 2, 2)
+
+        def step(x, model=model, optimizer=optimizer):
+            loss = (model(x)[0] ** 2).mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            return loss
+
+        step = torch.compile(step) if compiled else step
+        losses = [step(x).item() for _ in range(4)]
+        found.append((losses, [p.tolist() for p in model.parameters()]))
+    (losses, values), (others, more) = found
+    assert losses == pytest.approx(others, rel=1e-9) and losses[3] < losses[0]
+    for a, b in zip(values, more, strict=True):
+        assert close(torch.tensor(a), b, 1e-6)

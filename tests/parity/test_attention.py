@@ -203,14 +203,14 @@ def test_several_heads(options):
     same(*found)
 
 
+SIZES = [(2, 3, 5, 7, 4, 6), (1, 2, 64, 64, 32, 32), (2, 1, 37, 70, 33, 40), (1, 1, 1, 1, 1, 1), (1, 2, 130, 500, 16, 16),
+         (1, 2, 300, 150, 64, 8)]  # fmt: skip
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize(
-    "sizes",
-    [(2, 3, 5, 7, 4, 6), (1, 2, 64, 64, 32, 32), (2, 1, 37, 70, 33, 40), (1, 1, 1, 1, 1, 1), (1, 2, 130, 500, 16, 16), (1, 2, 300, 150, 64, 8)],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_compiled_blocks_give_numpys_numbers(dtype, causal, turned, sizes):
     """Code made for the processor against the same blocks in NumPy."""
     pytest.importorskip("llvmlite")
