@@ -188,12 +188,12 @@ def _loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, z
     return reduced(loss, reduction)
 
 
-def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=1, zero_infinity=False):
+def torch_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False):
     """`nn.functional.ctc_loss` with its reduction as a number: 0 none, 1 mean, 2 sum.
 
     >>> log_probs = torch.tensor([[[0.5, 0.5]], [[0.5, 0.5]]]).log()
     >>> torch.ctc_loss(log_probs, torch.tensor([[1]]), (2,), (1,))
-    tensor(0.2877)
+    tensor([0.2877])
     """
     if reduction not in (0, 1, 2):
         raise ValueError(f"{reduction} is not a valid value for reduction")

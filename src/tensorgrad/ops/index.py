@@ -17,7 +17,7 @@ FAMILIES = (
     "copies", "products", "einsum", "norms", "matrices", "inverses", "factors", "linalg", "lowrank", "decompositions",
     "fft", "spectral", "windows", "masked", "activation", "losses", "classification", "similarity", "ctc", "convolution", "pooling",
     "pooling_adaptive", "padding", "unfolding", "interpolation", "grids", "normalization", "batch_normalization",
-    "embedding", "attention", "vision", "recurrent", "sampling", "dropout", "distance", "random_gamma", "naming",
+    "embedding", "attention", "vision", "recurrent", "legacy", "dropout", "distance", "random_gamma", "naming",
 )  # fmt: skip
 
 
@@ -56,7 +56,9 @@ class LaterMethod:
     def found(self):
         """The method, from its family."""
         methods = importlib.import_module("tensorgrad.ops." + self.family).Methods
-        return importlib.import_module("tensorgrad.ops.casting").published("Tensor", self.name, methods.__dict__[self.name])
+        return importlib.import_module("tensorgrad.ops.casting").published(
+            "Tensor", self.name, methods.__dict__[self.name]
+        )
 
     def __get__(self, tensor, owner):
         setattr(LaterMixin, self.name, self.found())
