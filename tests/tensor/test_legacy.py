@@ -12,12 +12,13 @@ def test_reductions_as_numbers(number, word):
     torch.manual_seed(0)
     a, b, c = torch.rand(3, 3, 4)
     sign = torch.tensor([1.0, -1, 1])
+    side = sign[:, None]
     for got, want in (
         (torch.kl_div(a, b, number), F.kl_div(a, b, reduction=word)),
         (torch.binary_cross_entropy_with_logits(a, b, reduction=number), F.binary_cross_entropy_with_logits(a, b, reduction=word)),
         (torch.cosine_embedding_loss(a, b, sign, 0.1, number), F.cosine_embedding_loss(a, b, sign, 0.1, reduction=word)),
         (torch.hinge_embedding_loss(a[:, 0], sign, 1, number), F.hinge_embedding_loss(a[:, 0], sign, 1, reduction=word)),
-        (torch.margin_ranking_loss(a, b, sign[:, None], 0.1, number), F.margin_ranking_loss(a, b, sign[:, None], 0.1, reduction=word)),
+        (torch.margin_ranking_loss(a, b, side, 0.1, number), F.margin_ranking_loss(a, b, side, 0.1, reduction=word)),
         (torch.poisson_nll_loss(a, b, True, True, 1e-8, number), F.poisson_nll_loss(a, b, full=True, reduction=word)),
         (torch.triplet_margin_loss(a, b, c, reduction=number), F.triplet_margin_loss(a, b, c, reduction=word)),
     ):  # fmt: skip
