@@ -96,8 +96,8 @@ def _topk_kernel(x, k, dim, largest):
     if not x.ndim:
         return x.copy(), np.zeros((), np.int64)
     key, n = sortable(x), x.shape[dim]
-    if 8 * k >= n:
-        where = np.take(order_of(x, dim, largest), range(k), dim)
+    if 8 * k >= n or not k:
+        where = np.take(order_of(x, dim, largest), np.arange(k), dim)
     else:
         part = np.argpartition(key, n - k if largest else k - 1 if k else 0, dim)
         part = np.take(part, range(n - k, n) if largest else range(k), dim)
