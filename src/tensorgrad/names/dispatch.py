@@ -62,6 +62,8 @@ class Stripped:
             return twin
         if type(value) in (tuple, list):
             return type(value)(map(self.of, value))
+        if type(value) is dict:
+            return {word: self.of(v) for word, v in value.items()}
         return value
 
     def restored(self, result, names):
@@ -94,62 +96,67 @@ def finished(result, names, stripped):
 # Functions and methods
 
 
-def call_named(function, name, rule, signature, args, kwargs, inplace=False):
-    """Call a function whose operands have names, or which takes dimensions by name."""
+def bind(name, signature, args, kwargs):
+    """(bound arguments with dimensions as numbers, the tensors among them, `out`, words that no signature tells)."""
     given = dict(kwargs)
     for numpy_word, word in (("axis", "dim"), ("keepdims", "keepdim")):
         if numpy_word in given and numpy_word not in signature.parameters:
             given[word] = given.pop(numpy_word)
-    out, outdim = given.pop("out", None), None
-    if name == "diagonal":
-        outdim = given.pop("outdim", None)
+    out = given.pop("out", None)
+    more = {"outdim": given.pop("outdim")} if name == "diagonal" and "outdim" in given else {}
     bound = signature.bind(*args, **given)
-    values = dict(bound.arguments)
-    extra = values.pop("kwargs", None) or values.pop("named", None)  # of a function with **kwargs
-    first = rules.Call(name, values).tensors()
-    if not first:
-        return function(*args, **kwargs)
-    own = names_of(first[0])
-    for word in (*DIMS, "args") if name == "flip" else DIMS:
-        if word in values and speaks(values[word]):
-            values[word] = bound.arguments[word] = rules.resolved(values[word], own)
-        if extra and word in extra:
-            extra[word] = rules.resolved(extra[word], own)
-    if outdim is None and not is_named((*first, out)):  # nothing but a word, of a dimension or not
-        return function(*bound.args, **bound.kwargs, **({} if out is None else {"out": out}))
+    tensors = list(rules.tensors_in(bound.arguments.values()))
+    if tensors:
+        own = names_of(tensors[0])
+        for words in (bound.arguments, *(bound.arguments[w] for w in CATCH_ALL if w in bound.arguments)):
+            for word in (*DIMS, "args") if name == "flip" else DIMS:
+                if word in words and speaks(words[word]):
+                    words[word] = rules.resolved(words[word], own)
+    return bound, tensors, out, more
+
+
+CATCH_ALL = ("kwargs", "named")  # what functions call their **words
+
+
+def call_named(function, name, rule, signature, args, kwargs, inplace=False):
+    """Call a function whose operands have names, or which takes dimensions by name."""
+    bound, tensors, out, more = bind(name, signature, args, kwargs)
+    words = {} if out is None else {"out": out}
+    if not more and not is_named((*tensors, out)):  # nothing but a word, of a dimension or not
+        return function(*bound.args, **bound.kwargs, **words)
     whole = inspect.BoundArguments(signature, dict(bound.arguments))
     whole.apply_defaults()
-    arguments = {**{w: v for w, v in whole.arguments.items() if w not in ("kwargs", "named")}, **(extra or {})}
-    if outdim is not None:
-        arguments["outdim"] = outdim
+    arguments = {**whole.arguments, **more}
+    for word in CATCH_ALL:
+        arguments.update(arguments.pop(word, ()))
     call = rules.Call(name, arguments, function, whole)
     names = rule(call)
     if isinstance(names, rules.Known):
         return names.value
-    outs = [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor)]
     inplace = inplace or call.get("inplace") is True
-    targets = [*(first[:1] if inplace else ()), *outs]
-    if inplace and rule is rules.merged:
-        checked_out(first[0], names)
+    outs = list(rules.tensors_in((out,)))
+    targets = [*(tensors[:1] if inplace else ()), *outs]
+    if not callable(names) and (outs or rule is rules.merged):
+        check_targets(targets, names)
     stripped = Stripped(targets)
     for word, value in bound.arguments.items():
-        bound.arguments[word] = (
-            {w: stripped.of(v) for w, v in value.items()} if isinstance(value, dict) else stripped.of(value)
-        )
-    words = {"out": out} if out is not None else {}
+        bound.arguments[word] = stripped.of(value)
     with Without(targets):
         result = function(*bound.args, **bound.kwargs, **words)
-    if inplace:
-        target = first[0]
-        named(target, names(target) if callable(names) else names)
-        return result
-    if outs:
-        each = names(result) if callable(names) else names
-        for position, target in enumerate(outs):
-            own_names = each[position] if isinstance(each, list) else each
-            named(target, checked_out(target, own_names))
-        return result
-    return finished(result, names, stripped)
+    if not targets:
+        return finished(result, names, stripped)
+    if callable(names):
+        names = names(tensors[0] if inplace else result)
+        check_targets(outs, names)
+    for position, target in enumerate(targets):
+        named(target, names[position] if isinstance(names, list) else names)
+    return result
+
+
+def check_targets(targets, names):
+    """Raise if a tensor that is written to has other names than those of the result."""
+    for position, target in enumerate(targets):
+        checked_out(target, names[position] if isinstance(names, list) else names)
 
 
 # Primitives
