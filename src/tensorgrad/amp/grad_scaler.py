@@ -84,7 +84,7 @@ class GradScaler:
             if self._scale is None:
                 self._lazy_init_scale_growth_tracker()
             return outputs * self._scale.to(outputs.dtype)
-        if not isinstance(outputs, abc.Iterable):
+        if not isinstance(outputs, abc.Iterable) or isinstance(outputs, str):
             raise ValueError("outputs must be a Tensor or an iterable of Tensors")
         scaled = [self.scale(output) for output in outputs]
         return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
