@@ -144,6 +144,9 @@ class _Uninitialized:
         return type(self), (self.requires_grad, None, self.dtype)
 
 
+UninitializedTensorMixin = _Uninitialized  # PyTorch's name
+
+
 class UninitializedParameter(_Uninitialized, Parameter):
     """A parameter whose shape is not known yet.
 
