@@ -185,6 +185,13 @@ def test_inside_transforms():
     assert grads.dtype is single and torch.allclose(grads, w.to(half).float().sum(0).expand(4, 3), atol=1e-2)
 
 
+def test_inference_mode():
+    with torch.inference_mode(), torch.autocast("cpu"):
+        layer = nn.Linear(2, 2)
+        out = layer(torch.ones(1, 2))
+        assert out.dtype is half and out.is_inference()
+
+
 # GradScaler
 
 

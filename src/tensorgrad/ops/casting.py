@@ -122,7 +122,7 @@ def _cast(value, dtype):
 def _cast_tensor(tensor, dtype):
     keep = (
         state.autocast_cache is not None and dtype is state.autocast and tensor._spec.dtype is dtypes.float32
-        and type(tensor._node) is AccumulateGrad and tensor._base is None
+        and type(tensor._node) is AccumulateGrad and tensor._base is None and not tensor._spec.inference
     )  # fmt: skip
     if not keep:
         return tensor.to(dtype)
