@@ -135,6 +135,16 @@ def test_a_second_pass_computes_once_more():
     assert torch.allclose(x.grad, 2 * first) and len(calls) == 3
 
 
+def test_what_one_pass_did_not_use_is_computed_anew_for_the_next():
+    x, w = torch.zeros(2, requires_grad=True), nn.Parameter(torch.zeros(2))
+    a, b = checkpoint(lambda x: (x.exp(), w.exp()), x, use_reentrant=False)
+    a.sum().backward(retain_graph=True)
+    with torch.no_grad():
+        w += 1
+    b.sum().backward()
+    assert torch.allclose(w.grad, w.exp())
+
+
 def test_second_derivatives_and_grad():
     x = torch.rand(3, requires_grad=True, dtype=torch.float64)
     y = checkpoint(lambda x: (x**3).sin(), x, use_reentrant=False).sum()

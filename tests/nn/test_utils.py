@@ -96,6 +96,13 @@ def test_skip_init_draws_nothing():
     layer = utils.skip_init(nn.Linear, 100, 3, dtype=torch.float64)
     assert torch.equal(torch.get_rng_state(), before)
     assert layer.weight.shape == (3, 100) and layer.weight.dtype is torch.float64 and layer.weight.requires_grad
+
+    class Noisy(nn.Module):
+        def __init__(self, device=None):
+            super().__init__()
+            self.noise = nn.Parameter(torch.rand(3, device=device))
+
+    assert utils.skip_init(Noisy).noise.shape == (3,) and torch.equal(torch.get_rng_state(), before)
     with raises(RuntimeError, "Expected a Module; got <class 'int'>"):
         utils.skip_init(int)
     with raises(RuntimeError, "Module must support a 'device' arg to skip initialization"):

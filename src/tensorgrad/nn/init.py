@@ -36,7 +36,12 @@ _filling = _Filling()
 
 @contextlib.contextmanager
 def unfilled():
-    """Within this, the functions of this file leave tensors as they are."""
+    """Within this, the functions of this file leave tensors as they are.
+
+    >>> with torch.nn.init.unfilled():
+    ...     torch.nn.init.ones_(torch.zeros(1))
+    tensor([0.])
+    """
     before, _filling.on = _filling.on, False
     try:
         yield
