@@ -1,10 +1,11 @@
 """Time tensorgrad beside PyTorch and print a table in Markdown; each figure is a ratio, below 1 is less than PyTorch.
 
-    python benchmarks/run.py [--only chain,add,import,size] [--rounds 5] [--seconds 0.5] [--out FILE]
+    python benchmarks/run.py [--only chain,add,import,size,operations] [--rounds 5] [--seconds 0.5] [--out FILE]
 
 Every timing has a process of its own, so that neither library's threads and memory disturb the other. In a round the
 two take turns, the order changing from round to round; a round gives a ratio, and the table shows the middle one
-with the lowest and highest beside it: how far to trust it on a busy machine.
+with the lowest and highest beside it: how far to trust it on a busy machine. The tables of single operations at three sizes
+are those of operations.py.
 """
 
 import argparse
@@ -125,6 +126,12 @@ def table(names, libraries, rounds, seconds):
             for part, label in enumerate(("import", "import, on top of NumPy")):
                 figures = {library: [time[part] for time in times[library]] for library in libraries}
                 yield row(label, figures[OURS], figures.get(THEIRS), "ms")
+        elif name == "operations":
+            if THEIRS in libraries:
+                import operations
+
+                yield ""
+                yield from operations.report(operations.names())
         elif name == "size":
             sizes = {library: [installed_megabytes(library)] for library in libraries}
             yield row("installed size, with all it needs", sizes[OURS], sizes.get(THEIRS), "MB")
@@ -134,7 +141,7 @@ def table(names, libraries, rounds, seconds):
 
 
 def main():
-    names = [*WORKLOADS, "import", "size"]
+    names = [*WORKLOADS, "import", "size", "operations"]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(names), help="what to measure, separated by commas")
     parser.add_argument("--rounds", type=int, default=5)

@@ -168,6 +168,7 @@ NAMES = {
         "ldexp": "mathematics",
         "lerp": "mathematics",
         "lgamma": "special",
+        "lobpcg": "lowrank",
         "log_softmax": "softmax",
         "logaddexp": "mathematics",
         "logaddexp2": "mathematics",
