@@ -10,7 +10,7 @@ import tensorgrad  # noqa: E402
 from tensorgrad.optim import fused  # noqa: E402
 
 ABSENT = {"SparseAdam"}
-LOOSE = {"Muon": 2e-2}  # its matrix products are rounded to bfloat16, so they differ with the order of the sums
+LOOSE = {"Muon": 1e-4}  # its matrix products are rounded to bfloat16, so they differ with the order of the sums
 SHAPES = [(5, 3), (3,), (), (2, 3, 4), (6, 2)]
 
 
@@ -105,6 +105,25 @@ def test_steps_equal_pytorchs(name, options):
     compare(name, options, torch.float64 if name in ("LBFGS", "Adafactor") else torch.float32)
 
 
+@pytest.mark.parametrize("name, options", [s for s in samples(torch.float32) if s[0] in ("Adafactor", "Muon")], ids=ids)
+def test_steps_along_the_same_gradients(name, options):
+    """Where an optimizer magnifies the rounding of gradients, both are given the same ones."""
+    starts = starts_for(name, torch.float32)
+    theirs = [torch.from_numpy(s.copy()).requires_grad_() for s in starts]
+    mine = [tensorgrad.from_numpy(s.copy()).requires_grad_() for s in starts]
+    their_optimizer = getattr(torch.optim, name)(theirs, **options)
+    my_optimizer = getattr(tensorgrad.optim, name)(mine, **{k: translated(v) for k, v in options.items()})
+    for _ in range(50):
+        for p, q in zip(mine, theirs):
+            q.grad = 2 * q.detach() ** 3 - q.detach()
+            p.grad = tensorgrad.from_numpy(q.grad.numpy().copy())
+        their_optimizer.step()
+        my_optimizer.step()
+    for p, q in zip(mine, theirs):
+        tolerance = LOOSE.get(name, 5e-6)
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
 @pytest.fixture(name="fuse")
 def fuse_everything(monkeypatch):
     """However small, parameters are updated by compiled loops."""
@@ -133,12 +152,6 @@ def test_compiled_updates_give_the_same_bits(name, options, fuse, monkeypatch):
             for word, value in state.items():
                 np.testing.assert_array_equal(optimizer.state_dict()["state"][key][word].numpy(), value.numpy())
     assert None not in fused.loops.values(), "a rule could not be recorded"
-
-
-@pytest.mark.parametrize("name, options", list(samples(torch.float32)), ids=ids)
-def test_compiled_updates_equal_pytorchs(name, options, fuse):
-    if name not in ("LBFGS", "Muon", "Adafactor"):
-        compare(name, options, torch.float32)
 
 
 @pytest.mark.parametrize("name", ["SGD", "Adam", "Rprop"])

@@ -53,11 +53,11 @@ class Muon(Optimizer):
                 if "momentum_buffer" not in own:
                     own["momentum_buffer"] = p.grad.detach() * 0
                 buffer = own["momentum_buffer"]
-                buffer.add_((p.grad - buffer) * (1 - momentum))
-                update = p.grad + (buffer - p.grad) * momentum if group["nesterov"] else buffer
+                buffer.lerp_(p.grad, 1 - momentum)
+                update = p.grad.lerp(buffer, momentum) if group["nesterov"] else buffer
                 update = orthogonal(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
                 p.mul_(1 - lr * group["weight_decay"])
-                p.sub_(update * adjusted(lr, group["adjust_lr_fn"], p.shape))
+                p.add_(update.to(p.dtype), alpha=-adjusted(lr, group["adjust_lr_fn"], p.shape))
         return loss
 
 
