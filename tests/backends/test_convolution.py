@@ -21,6 +21,9 @@ GEOMETRIES = [  # x, w, stride, padding, dilation, groups
     ((1, 9, 70, 80), (11, 9, 3, 3), (1, 1), (1, 1), (1, 1), 1),  # one sample for all threads
     ((1, 48, 201, 70), (2, 48, 3, 2), (2, 1), (1, 1), (1, 1), 1),  # larger than a panel
     ((1, 4, 4000), (4, 4, 3), (1,), (1,), (1,), 1),
+    ((9, 17, 11, 12), (19, 17, 3, 3), (1, 1), (1, 1), (1, 1), 1),  # from here on in tiles
+    ((2, 32, 25, 24), (64, 16, 3, 3), (1, 1), (0, 2), (1, 1), 2),
+    ((1, 16, 150, 133), (16, 16, 3, 3), (1, 1), (1, 1), (1, 1), 1),
 ]
 
 
@@ -99,6 +102,14 @@ def test_an_infinity_reaches_only_the_weights_that_see_it(way):
     gw = kernels.convolution_weight_gradient(g, x, (4, 4, 3, 3), (1, 1), (1, 1), (1, 1))
     assert np.isinf(gw[:, 0, :2, :2]).all()
     assert np.isfinite(gw[:, 0, 2]).all() and np.isfinite(gw[:, 0, :, 2]).all() and np.isfinite(gw[:, 1:]).all()
+
+
+def test_an_infinity_stays_in_its_windows(way):
+    x, w = np.ones((1, 16, 40, 40), np.float32), np.ones((16, 16, 3, 3), np.float32)
+    x[0, 3, 5, 5], x[0, 4, 20, 20] = np.inf, np.nan
+    y = kernels.convolution(x, w, (1, 1), (1, 1), (1, 1))
+    assert np.isinf(y[:, :, 4:7, 4:7]).all() and np.isnan(y[:, :, 19:22, 19:22]).all()
+    assert np.isfinite(y).sum() == 16 * (40 * 40 - 18)
 
 
 def test_results_are_the_same_whichever_way(way):

@@ -5,7 +5,8 @@ a few megabytes, so it is still in the cache when BLAS reads it, and the whole p
 Where the stride is 1 a panel is laid out *flat*: for each place in the kernel the padded samples are copied from an
 offset on, in one run, border columns included; their results are cut off afterwards. That copies twice as fast as
 window by window (0.13 against 0.27 ns a number at width 28, 0.87 at width 7) and wastes width_padded/width - 1 of the
-product, so the cheaper of the two is chosen. Measured and slower in NumPy: a sum of one product per kernel place on
+product, so the cheaper of the two is chosen. With llvmlite none of this is used but compiled kernels (kernels/direct.py,
+and kernels/winograd.py for 3 x 3). Measured and slower in NumPy: a sum of one product per kernel place on
 shifted views (no copies, but the partial sums cost more), einsum, and Winograd's transforms (the arithmetic saved goes
 into moving tiles, and a digit of accuracy is lost).
 
@@ -60,8 +61,12 @@ def convolution(x, w, stride, padding, dilation, groups=1, bias=None, size=None)
             out += bias.reshape(-1, *[1] * len(size))
         return out
     if _is_native(x, w, out.size, w.shape):
-        size, kernel = tuple(size), tuple(kernel)
-        return native.module("direct").convolution(x, w, stride, padding, dilation, groups, bias, size, out)
+        tiles = native.module("winograd")
+        if tiles.suits(x, w, stride, dilation, groups, size) and tiles.convolution(
+            x, w, padding, groups, bias, size, out
+        ):
+            return out
+        return native.module("direct").convolution(x, w, stride, padding, dilation, groups, bias, tuple(size), out)
     weights = np.ascontiguousarray(w).reshape(groups, outputs // groups, math.prod(w.shape[1:]))
     plan = _plan(x.shape[1:], tuple(kernel), stride, padding, dilation, size, x.itemsize, w.nbytes, outputs // groups)
     if bias is not None:

@@ -335,7 +335,8 @@ class Plan:
     Samples that would not stay in the cache, or are fewer than threads, are cut into bands along the first dimension.
     """
 
-    def __init__(self, x_shape, w_shape, stride, padding, dilation, groups, size, kind):
+    def __init__(self, x_shape, w_shape, stride, padding, dilation, groups, size, kind, together=1):
+        """`together`: how many lines of results must stay in one band."""
         shape, threads = compiled(kind)[3], machine.threads()
         channels, outputs, itemsize = x_shape[1], w_shape[0], 4 if kind == "f4" else 8
         spatial, kernel, result = three(x_shape[2:]), three(w_shape[2:]), three(size)
@@ -362,6 +363,7 @@ class Plan:
         if result[0] > 1 and (row_bytes * pitch[0] > 2 * L2_BYTES or x_shape[0] < threads):
             R = max(L2_BYTES // row_bytes - overlap, overlap, 1)
             R = min(R, -(-result[0] * x_shape[0] // threads), result[0])
+            R = -(-R // together) * together
             bands = -(-result[0] // R)
         first = 0
         if bands > 1:
@@ -420,6 +422,13 @@ def table(names, *values, **more):
 
 
 plan = functools.lru_cache(maxsize=256)(Plan)
+
+
+def aligned(count, dtype):
+    """A line of numbers, aligned for vectors."""
+    array = np.empty(count * dtype.itemsize + 64, np.uint8)
+    start = -array.ctypes.data % 64
+    return array[start : start + count * dtype.itemsize].view(dtype)
 
 
 def zeros(count, dtype):
