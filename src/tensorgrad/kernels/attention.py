@@ -105,7 +105,7 @@ class Rows:
 
     def __init__(self, name, parameters, kind, lanes, declared):
         t = "float" if kind == "f4" else "double"
-        self.code = Code(name, [*[("ptr", p) for p in parameters.split()], ("i64", "seen"), ("i64", "M")], declared)
+        self.code = Code(name, [*[("ptr", p) for p in parameters.split()], ("i64", "seen"), ("i64", "M")], declared, True)
         self.kind, self.t, self.lanes = kind, t, lanes
         self.f = tiles.VectorFloats(self.code, kind, lanes)
         self.v, self.one = self.f.v, Floats(self.code, kind)
@@ -165,11 +165,15 @@ def write_slopes(kind, lanes, declared):
     return code
 
 
-def write_copy(kind, declared):
+def write_copy(kind, lanes, declared):
     """to[j] = x[j] * scale."""
     t = "float" if kind == "f4" else "double"
-    code = Code("scaled", [("ptr", "x"), (t, "scale"), ("ptr", "to"), ("i64", "n")], declared)
-    with code.loop(0, "%n") as j:
+    code = Code("scaled", [("ptr", "x"), (t, "scale"), ("ptr", "to"), ("i64", "n")], declared, inline=True)
+    f = tiles.VectorFloats(code, kind, lanes)
+    scales, whole = f.v.spread("%scale"), code.times(code.over("%n", lanes), lanes)
+    with code.loop(0, whole, lanes) as j:
+        f.v.store(f.times(f.v.load("%x", j), scales), "%to", j)
+    with code.loop(whole, "%n") as j:
         code.store(code.add(f"fmul {t} {code.load('%x', j, t)}, %scale"), "%to", j, t)
     return code
 
@@ -292,7 +296,7 @@ def compiled(kind):
         declared = {}
         codes = [tiles.write_tile(kind, shape.lanes, rows, declared) for rows in tiles.sizes(shape)]
         codes += [write_packing(name, kind, tiles.width(shape), declared) for name in ("turned", "upright")]
-        codes += [more(kind, shape.lanes, declared), write_copy(kind, declared), write(kind, shape, declared)]
+        codes += [more(kind, shape.lanes, declared), write_copy(kind, shape.lanes, declared), write(kind, shape, declared)]
         public = [parallel("run", "work", declared, machine.threads())]
         found += machine.functions(module(codes, public, declared), ["run"])
     return (*found, tiles.width(shape), tiles.sizes(shape)[0])
