@@ -52,7 +52,7 @@ def row(step, program):
                 reads[base] = min(base.size, max(arg.size, 1)) * base.dtype.itemsize
             if value.op not in ("cast", "copy", "where", "gather", "embed") and value.dtype.kind in "fV":
                 work += max((a.size for a in value.args), default=value.size)
-        written = sum(v.size * v.dtype.itemsize for v in step.members if v in plan.stored)
+        written = sum(v.size * v.dtype.itemsize for v in step.members if v in plan.stored or v.op == "part")
         names = {}
         for value in step.members:
             names[value.op] = names.get(value.op, 0) + 1

@@ -68,6 +68,7 @@ class Nest:
             if any(v.op not in ("reduce", "scatter") and v in self.plan.stored for v in self.step.members)
             else []
         )
+        strides += [contiguous(v.attr[0].shape) for v in self.step.members if v.op == "part"]
         sets = [set(v.attr[1]) for v in self.step.members if v.op == "reduce"]
         alone = {a.attr for v in self.step.members for a in v.args if a.op == "iota"}
         alone |= {v.attr for v in self.step.members if v.op == "iota"}
@@ -154,7 +155,7 @@ class Nest:
     def compute(self, value):
         op, body = value.op, self.body
         kind = kind_of(value.dtype)
-        if op == "copy":
+        if op in ("copy", "part"):
             return self.argument(value.args[0])
         if op == "embed":
             return self.embedded(value, kind)
@@ -307,11 +308,15 @@ class Nest:
                 self.scattered(value, register)
                 continue
             self.registers[value] = register
-            if value in self.plan.stored:
+            if value in self.plan.stored or value.op == "part":
                 finished.append((value, register))
-        if finished:
-            whole = self.place(0, contiguous(self.step.shape))
-            for value, register in finished:
+        whole = self.place(0, contiguous(self.step.shape)) if any(v.op != "part" for v, _ in finished) else None
+        for value, register in finished:
+            if value.op == "part":
+                target, axis, start = value.attr
+                strides = contiguous(target.shape)
+                self.store(target, register, self.place(start * strides[axis], strides))
+            else:
                 self.store(value, register, whole)
         for loop in reversed(range(depth)):
             end(loop)
@@ -379,6 +384,7 @@ class Writer:
         nest = Nest(step, self.plan, self.stores, self.declared)
         bases, body, shared = nest.text()
         outputs = {self.stores.get(v, v) for v in step.members if v in self.plan.stored}
+        outputs |= {self.stores.get(v.attr[0], v.attr[0]) for v in step.members if v.op == "part"}
         threads = self.threads if shared and nest.cost() > THREADS_FROM and nest.sizes[0] >= self.threads else 1
         parameters = ", ".join(f"ptr noalias {'' if b in outputs else 'readonly '}{r}" for b, r in nest.bases.items())
         key = parameters, body, nest.sizes[0] if nest.sizes else 0, threads

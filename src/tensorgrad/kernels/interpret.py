@@ -35,7 +35,11 @@ def interpreted(step, plan, array_of):
             for value in step.members:
                 known[value] = compute(value, argument)
         for value in step.members:
-            if value in plan.stored:
+            if value.op == "part":
+                target, axis, start = value.attr
+                where = (slice(None),) * axis + (slice(start, start + value.shape[axis]),)
+                np.copyto(array_of(target, held)[where], known[value], casting="unsafe")
+            elif value in plan.stored:
                 np.copyto(array_of(value, held), known[value], casting="unsafe")
 
     return run
@@ -69,8 +73,10 @@ def compute(value, argument):
         whole[where] = argument(arg)
         return whole
     args = [argument(a) for a in value.args]
-    if op == "copy":
+    if op in ("copy", "part"):
         return args[0]
+    if op == "concat":
+        return np.concatenate([np.broadcast_to(x, a.shape) for x, a in zip(args, value.args, strict=True)], value.attr)
     if op == "cast":
         return cast(args[0], value.dtype)
     if op == "where":

@@ -15,7 +15,7 @@ from tensorgrad.kernels import machine
 from tensorgrad.kernels.emit import Writer
 from tensorgrad.kernels.interpret import interpreted, seen
 from tensorgrad.kernels.schedule import Host, Loops, Product, Scheduler, contiguous
-from tensorgrad.kernels.simplify import turned
+from tensorgrad.kernels.simplify import turned, unfolded
 
 ALIGN = 64
 
@@ -52,6 +52,8 @@ class Program:
                 array = arrays[value.attr]
                 layouts[value] = tuple(s // max(array.itemsize, 1) for s in array.strides)
         roots = turned(graph, roots, effects)
+        roots = unfolded(graph, [*roots, *effects])
+        roots, effects = roots[: len(roots) - len(effects)], roots[len(roots) - len(effects) :]
         self.compiled = machine.available()
         products = machine.products() if self.compiled else None
         self.plan = plan = Scheduler([*roots, *effects], layouts)
@@ -102,7 +104,7 @@ class Program:
     def may_overwrite(self, result, target, uses):
         """Whether a result may be computed right into the memory of an input."""
         plan = self.plan
-        step = plan.place[result]
+        step = plan.born.get(result, plan.place[result])
         if (
             result is target
             or result.op in ("input", "array", "pick")
@@ -112,7 +114,7 @@ class Program:
             return False
         if plan.layouts.get(target, contiguous(target.shape)) != contiguous(target.shape) or step < 0:
             return False
-        whole = type(plan.steps[step]) is Loops and result.op not in ("reduce", "scatter")
+        whole = type(plan.steps[step]) is Loops and result.op not in ("reduce", "scatter", "concat")
         for at, still in uses.get(target, ()):
             if at > step or (at == step and not (whole and still)):
                 return False
@@ -145,7 +147,7 @@ class Program:
                 or type(plan.steps[plan.place[value]]) is Loops
                 or type(plan.steps[plan.place[value]]) is Host
             ):
-                born = plan.place[value]
+                born = plan.born.get(value, plan.place[value])
                 last = max([at for at, _ in uses.get(value, ())], default=born)
                 if any(value is r for _, r in self.copies):
                     last = len(plan.steps)

@@ -93,6 +93,7 @@ class Scheduler:
         self.layouts = layouts  # input or array -> strides in elements
         self.order = in_order(roots)
         self.steps, self.place, self.stored, self.accesses = [], {}, {}, {}
+        self.born = {}  # Values that are written in several steps -> the first of them
         self.operands = {}  # a matrix product or a Python function -> the Accesses of its arguments
         self.copies = {}  # a Value that is only a view or a number -> the copy of it that has a buffer
         for value in self.order:
@@ -200,6 +201,9 @@ class Scheduler:
             if op == "matmul":
                 self.stored[value] = None
             return
+        if op == "concat":
+            self.put_parts(value)
+            return
         shape = value.shape if op not in ("reduce", "scatter") else value.args[-1].shape
         if op == "scatter":
             shape = value.args[1].shape
@@ -211,6 +215,22 @@ class Scheduler:
         for arg in soft:
             if self.place[arg] != index:
                 self.access(arg)
+
+    def put_parts(self, value):
+        """Each part of a `concat` is written where it belongs by the nest that computes it."""
+        axis, start, places = value.attr, 0, []
+        for arg in value.args:
+            part = Value("part", (arg,), (value, axis, start), arg.shape, value.dtype, -1 - len(self.copies))
+            self.copies[part] = part
+            first, soft = self.needs(part, part.shape)
+            self.enter(part, part.shape, first, soft)
+            for other in soft:
+                if self.place[other] != self.place[part]:
+                    self.access(other)
+            places.append(self.place[part])
+            start += arg.shape[axis]
+        self.stored[value] = None
+        self.place[value], self.born[value] = max(places), min(places)
 
     def operand(self, value, op):
         """Where an argument of a product or a Python function lies in memory; for BLAS, with a stride of one."""

@@ -389,15 +389,13 @@ def concatenate(arrays, axis=0, **options):
     dtype = np.result_type(*[v.dtype for v in values])
     total = sum(v.shape[axis] for v in values)
     shape = tuple(total if i == axis else n for i, n in enumerate(values[0].shape))
-    result, start = None, 0
-    places = graph.iota(shape, axis)
     for value in values:
-        starts = tuple(start if i == axis else 0 for i in range(len(shape)))
-        part = graph.embed(graph.cast(value, dtype), shape, starts, (1,) * len(shape))
-        inside = graph.map("less", (places, graph.const(start, np.int64)), np.dtype(bool))
-        result = part if result is None else graph.map("where", (inside, result, part), dtype)
-        start += value.shape[axis]
-    return Symbol(graph, result)
+        if tuple(total if i == axis else n for i, n in enumerate(value.shape)) != shape:
+            raise CannotRecord("arrays that do not fit side by side")
+    values = [graph.cast(v, dtype) for v in values if v.shape[axis]]
+    if not total:
+        raise CannotRecord("nothing side by side")
+    return Symbol(graph, values[0] if len(values) == 1 else graph.make("concat", values, shape, dtype, axis))
 
 
 def expand_dims(x, axis):

@@ -59,6 +59,12 @@ class Loop:
                 head.append(f"{names[value]}{'[...]' if kept else ''} = {BEGIN[kind]}")
                 body.append(JOIN[kind].format(place, self.argument(value.args[0])))
                 continue
+            if value.op == "part":
+                target, axis, start = value.attr
+                strides = contiguous(target.shape)
+                place = self.element(target, start * strides[axis], strides)
+                body.append(f"{place} = {self.argument(value.args[0])}")
+                continue
             if value.op == "scatter":
                 head.append(f"{names[value]}[...] = 0")
                 body.append(

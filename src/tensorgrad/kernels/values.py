@@ -8,6 +8,7 @@ subexpressions are found by making them. The operations are few:
     reduce   attr (kind, axes)                     views    reshape, permute, expand, slice: the same numbers elsewhere
     embed    the opposite of slice: zeros around   iota     attr axis: the place of each element along an axis
     gather   rows of a table by an index           scatter  zeros, with rows added where an index says
+    concat   arrays side by side along attr
     matmul   batched product of matrices           host     a Python function of arrays; pick: one of its results
 """
 
@@ -15,7 +16,7 @@ import numpy as np
 
 VIEWS = frozenset(("reshape", "permute", "expand", "slice"))
 LEAVES = frozenset(("input", "array", "const", "iota"))
-STRUCTURAL = VIEWS | LEAVES | {"reduce", "embed", "gather", "scatter", "matmul", "host", "pick"}
+STRUCTURAL = VIEWS | LEAVES | {"reduce", "embed", "gather", "scatter", "concat", "matmul", "host", "pick"}
 
 
 class CannotRecord(Exception):
