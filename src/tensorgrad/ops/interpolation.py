@@ -1,5 +1,7 @@
 """Resizing images, signals and volumes: interpolate and what PyTorch calls upsample (kernels: backends/interpolation.py)."""
 
+import warnings
+
 import numpy as np
 
 from tensorgrad import dtypes
@@ -153,30 +155,42 @@ def _sizes(shape, count, size, scale_factor):
     return None, scale_factor
 
 
+def _deprecated(name):
+    warnings.warn(
+        f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", UserWarning, stacklevel=3
+    )
+
+
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The old name of `interpolate`.
 
+    >>> import warnings; warnings.simplefilter("ignore")
     >>> torch.nn.functional.upsample(torch.tensor([[[1., 3.]]]), scale_factor=2)
     tensor([[[1., 1., 3., 3.]]])
     """
+    _deprecated("upsample")
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """Enlarge by repeating the nearest number.
 
+    >>> import warnings; warnings.simplefilter("ignore")
     >>> torch.nn.functional.upsample_nearest(torch.tensor([[[1., 3.]]]), 4)
     tensor([[[1., 1., 3., 3.]]])
     """
+    _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """Enlarge an image linearly, corners on corners.
 
+    >>> import warnings; warnings.simplefilter("ignore")
     >>> torch.nn.functional.upsample_bilinear(torch.tensor([[[[1., 3.]]]]), (1, 3))
     tensor([[[[1., 2., 3.]]]])
     """
+    _deprecated("upsample_bilinear")
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 

@@ -116,7 +116,13 @@ def pad(input, pad, mode="constant", value=None):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     count = len(pads) // 2
     if count not in (1, 2, 3) or rank not in (count + 1, count + 2):
-        raise NotImplementedError(f"Padding size {len(pads)} is not supported for {rank}D input tensor.")
+        raise NotImplementedError(
+            f"Padding size {len(pads)} is not supported for {rank}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
     _check_inside(input, pads, mode, count)
     return _pad_inside[mode, count](input, pads, mode)
 

@@ -59,7 +59,9 @@ class ConvertMixin:
             if dtype.is_complex:
                 warnings.warn(
                     "Complex modules are a new feature under active development whose design may change, and some modules "
-                    "might not work as expected when using complex tensors as parameters or buffers.",
+                    "might not work as expected when using complex tensors as parameters or buffers. Please file an issue at "
+                    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work "
+                    "as expected.",
                     stacklevel=2,
                 )
 
@@ -132,6 +134,15 @@ class ConvertMixin:
         This tensorgrad computes with NumPy on the CPU: use device='cpu'.
         """
         return self._apply(lambda tensor: tensor.cuda(device))
+
+    def xpu(self, device=None):
+        """Move the tensors to a GPU of Intel's.
+
+        >>> torch.nn.Linear(1, 1).xpu()
+        Traceback (most recent call last):
+        AssertionError: Torch not compiled with XPU enabled
+        """
+        raise AssertionError("Torch not compiled with XPU enabled")
 
     def to_empty(self, *, device, recurse=True):
         """Replace the tensors by fresh memory, whose values are anything.
@@ -217,7 +228,13 @@ def _target(args, kwargs):
             dtype = given.pop(0)
     if kwargs or len(given) > 2 or any(not isinstance(flag, bool) for flag in given):
         kinds = [type(arg).__name__ for arg in args] + [f"{name}={type(arg).__name__}" for name, arg in kwargs.items()]
-        raise TypeError(f"to() received an invalid combination of arguments - got ({', '.join(kinds)})")
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({', '.join(kinds)}), but expected one of:\n"
+            " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+            "torch.memory_format memory_format = None)\n * (torch.dtype dtype, bool non_blocking = False, bool copy = False, "
+            "*, torch.memory_format memory_format = None)\n * (Tensor tensor, bool non_blocking = False, bool copy = False, "
+            "*, torch.memory_format memory_format = None)\n"
+        )
     if tensor is not None:
         return tensor.dtype, memory_format
     dtypes.check_device(device)
