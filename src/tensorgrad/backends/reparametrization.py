@@ -68,7 +68,7 @@ def _gamma_series(a, x):
     log, psi = np.log(x), digamma(a + 1)
     term = x / a
     total = term * (psi - log)
-    for n in range(1, 60):
+    for n in range(1, 40):  # x^n / n! is below 1e-20 by then
         term = term * (x / (a + n))
         psi = psi + 1 / (a + n)
         total += term * (psi - log)

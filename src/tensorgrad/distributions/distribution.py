@@ -9,7 +9,7 @@ from typing import Any
 import tensorgrad as tg
 from tensorgrad.autograd.modes import no_grad
 from tensorgrad.distributions import constraints
-from tensorgrad.distributions.utils import broadcast_all, lazy_property
+from tensorgrad.distributions.utils import all_true, broadcast_all, lazy_property
 from tensorgrad.spec import Size
 from tensorgrad.tensor import Tensor
 
@@ -65,7 +65,7 @@ class Distribution:
             if constraints.is_dependent(constraint) or later:
                 continue
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not all_true(constraint.check(value)):
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -297,7 +297,7 @@ class Distribution:
             return
         if support is None:
             raise AssertionError("support is unexpectedly None")
-        if not support.check(value).all():
+        if not all_true(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(shape)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

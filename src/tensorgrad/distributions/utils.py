@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import tensorgrad as tg
 from tensorgrad.autograd.modes import enable_grad
 from tensorgrad.nn import functional as F
@@ -36,6 +38,12 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
         first = next((value.dtype for value in values if isinstance(value, Tensor)), tg.get_default_dtype())
         values = tuple(v if isinstance(v, Tensor) else tg.tensor(v, dtype=first) for v in values)
     return tuple(tg.broadcast_tensors(*values))
+
+
+def all_true(tensor) -> bool:
+    """Whether every element is true; plain arrays are asked directly."""
+    array = tensor._array
+    return bool(array.all() if type(array) is np.ndarray else tensor.all())
 
 
 def _standard_normal(shape, dtype, device=None):
