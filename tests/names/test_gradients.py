@@ -164,6 +164,10 @@ def test_vmap_nests():
 def test_what_vmap_refuses():
     with raises(RuntimeError, "Name 'Q' not found in Tensor['N', 'D']."):
         vmap(torch.sin, in_dims="Q")(leaf("N", "D"))
+    with raises(ValueError, "in_dims is not compatible with the structure of `inputs`"):
+        vmap(torch.sin, in_dims=("N", "D"))(leaf("N", "D"))
+    with raises(ValueError, "expected `in_dims` to be int or a (potentially nested) tuple"):
+        vmap(torch.sin, in_dims=["N"])(leaf("N", "D"))
     with raises(RuntimeError, "do not match"):
         vmap(lambda a, b: a + b, in_dims="N")(leaf("N", "D"), leaf("N", "C"))
 

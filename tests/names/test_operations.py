@@ -226,6 +226,20 @@ def test_writing_by_index():
         t[0, :, 1] = torch.ones(3, names=("L",))
 
 
+def test_functions_of_several_forms():
+    assert [t.names for t in torch.where(x() > 3)] == [(None,)] * 3
+    assert torch.where(x() > 3, x(), 0.0).names == torch.max(x(), x()).names == ("N", "C", "L")
+    assert torch.multinomial(x()[0] + 1, 2).names == ("C", None)
+    assert x().std("C", False).names == ("N", "L") and x().std(True).names == ()
+
+
+def test_wrong_arguments_are_reported_by_the_function():
+    with raises(TypeError, "softmax()"):
+        x().softmax()
+    with raises(RuntimeError, "einsum(): output subscript zz does not appear in the equation for any input operand"):
+        torch.einsum("batch q, q out -> zz", torch.ones(2, 3), torch.ones(3, 4))
+
+
 def test_conversions_keep_names():
     assert (
         x().double().names

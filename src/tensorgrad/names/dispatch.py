@@ -120,7 +120,10 @@ CATCH_ALL = ("kwargs", "named")  # what functions call their **words
 
 def call_named(function, name, rule, signature, args, kwargs, inplace=False):
     """Call a function whose operands have names, or which takes dimensions by name."""
-    bound, tensors, out, more = bind(name, signature, args, kwargs)
+    try:
+        bound, tensors, out, more = bind(name, signature, args, kwargs)
+    except TypeError:  # the function says better what is wrong with its arguments
+        return function(*args, **kwargs)
     words = {} if out is None else {"out": out}
     if not more and not is_named((*tensors, out)):  # nothing but a word, of a dimension or not
         return function(*bound.args, **bound.kwargs, **words)

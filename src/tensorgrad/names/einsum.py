@@ -84,7 +84,9 @@ def spelled_out(equation, operands):
     def letter(word):
         if word == "...":
             return word
-        return letters.setdefault(check_name(word), LETTERS[len(letters)])
+        if word not in letters:
+            letters[check_name(word)] = LETTERS[len(letters)]
+        return letters[word]
 
     for term, operand in zip(left.split(","), operands, strict=True):
         words, own = words_of(term), names_of(operand)
@@ -94,4 +96,9 @@ def spelled_out(equation, operands):
     if not arrow:
         told = [w for term in left.split(",") for w in words_of(term)]
         final = [w for w in dict.fromkeys(told) if told.count(w) == 1 or w == "..."]
+    for word in final:
+        if word != "..." and word not in letters:
+            raise RuntimeError(
+                f"einsum(): output subscript {word} does not appear in the equation for any input operand"
+            )
     return ",".join(terms) + "->" + "".join(map(letter, final)), {c: word for word, c in letters.items()}

@@ -115,6 +115,16 @@ def copied(call):
     return names
 
 
+def chosen(call):
+    """where: of a condition alone, the places at which it holds."""
+    return merged(call) if len(call.tensors()) > 1 or call.get("input") is not None else None
+
+
+def drawn(call):
+    """multinomial: samples for each row."""
+    return (*call.own[:-1], None)
+
+
 def fresh(call):
     """The dimensions of the result are none of the operands'."""
     return None

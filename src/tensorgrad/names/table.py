@@ -1,6 +1,6 @@
 """Which rule an operation has. Pointwise operations need no entry: names of operands are lined up from the right.
 
-`TABLE`: functions and methods by their public name (`linalg.norm` where a room has its own). An in-place form has the rule
+`TABLE`: functions and methods by their public name (`linalg.norm` a room has its own). An in-place form has the rule
 of its function; what has no entry computes by its primitives, which refuse names they do not understand. `PRIMITIVES`: the
 rules of those, where it is not their kind that says.
 """
@@ -24,7 +24,7 @@ KINDS = [
         fractional_max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d channel_shuffle native_channel_shuffle
         pixel_shuffle pixel_unshuffle index_fill index_add index_copy index_reduce index_put index_select narrow
         narrow_copy slice_copy masked_scatter scatter scatter_add scatter_reduce put renorm diff cumulative_trapezoid
-        bernoulli binomial poisson uniform exponential cauchy geometric log_normal random zero fill multinomial zeros_like
+        bernoulli binomial poisson uniform exponential cauchy geometric log_normal random zero fill zeros_like
         ones_like empty_like full_like rand_like randn_like randint_like prelu bucketize isin conj conj_physical
         resolve_conj resolve_neg real imag diagonal_scatter select_scatter slice_scatter as_subclass matrix_power matrix_exp
         cholesky linalg.cholesky linalg.matrix_power linalg.matrix_exp view_dtype requires_grad relu relu6 elu selu celu
@@ -38,6 +38,8 @@ KINDS = [
         normal where lerp addcmul addcdiv isclose float_power copy map masked_fill clamp clip clamp_min clamp_max ldexp xlogy
         complex polar fmax fmin maximum minimum cross linalg.cross logical_xor remainder pow rsub true_divide
     """),
+    (r.chosen, "where"),
+    (r.drawn, "multinomial"),
     (r.copied, "tensor"),
     (r.same_names, "equal"),
     (r.resized, "resize"),

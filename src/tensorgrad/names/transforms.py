@@ -70,10 +70,9 @@ def vmap(run, func, in_dims, out_dims, args, kwargs):
     """vmap, whose dimensions may be told by name; a row has the other names."""
     leaves, spec = tree_flatten(args)
     dims = _broadcast_to_and_flatten(in_dims, spec) if not isinstance(in_dims, (int, str)) else [in_dims] * len(leaves)
-    if dims is None:  # reported there
-        return run(func, in_dims, out_dims)(*args, **kwargs)
-    mapped = None
-    border = Border(func, args, kwargs)
+    border, mapped = Border(func, args, kwargs), None
+    if dims is None or not isinstance(in_dims, (int, str, tuple)):  # reported there
+        return run(border.inner, in_dims, out_dims)(*border.args, **border.kwargs)
     for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
         if dim is None or not isinstance(leaf, Tensor):
             continue

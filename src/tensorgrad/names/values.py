@@ -221,6 +221,8 @@ def named(tensor, names):
         return tensor
     spec = plain_spec(array, inference)
     if names is not None and any(name is not None for name in names):
+        if len(names) != len(spec.shape):
+            raise RuntimeError(f"names {shown(names)} do not fit a result of {len(spec.shape)} dimensions")
         use_names()
         spec = spec.variant(inference=spec.inference, transformed=True, names=tuple(names))
         array = Named(array, spec)
