@@ -4,6 +4,10 @@
 (False, 0)
 """
 
+from tensorgrad.backends.mps import is_available
+
+__all__ = ["device_count", "is_available", "manual_seed"]
+
 
 def device_count():
     """How many of Apple's GPUs there are.

@@ -340,7 +340,7 @@ def register_module_backward_hook(hook):
 
     >>> handle = torch.nn.modules.module.register_module_backward_hook(lambda module, gi, go: None); handle.remove()
     """
-    if everywhere.full is True:
+    if everywhere.full is True and everywhere.backward:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them."
         )
@@ -365,7 +365,7 @@ def register_module_full_backward_hook(hook):
     >>> torch.nn.ReLU()(torch.ones(1, requires_grad=True)).backward(); handle.remove()
     (tensor([1.]),)
     """
-    if everywhere.full is False:
+    if everywhere.full is False and everywhere.backward:
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks as a global Module hook. Please use only one of them."
         )
