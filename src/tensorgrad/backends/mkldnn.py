@@ -5,6 +5,9 @@ False
 """
 
 from tensorgrad.backends._flags import switches
+from tensorgrad.backends.mkl import verbose
+
+__all__ = ["flags", "is_available", "set_flags", "verbose"]
 
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 enabled, deterministic, allow_tf32, fp32_precision = True, False, True, "none"
