@@ -9,7 +9,7 @@ from .harness import all_names
 from .names_checks import outcomes_of, side_with_names
 
 REFUSED = """
-    _batch_norm_with_update _chunk_cat _native_batch_norm_legit _segment_reduce as_strided as_strided_copy
+    _chunk_cat _segment_reduce as_strided as_strided_copy
     as_strided_scatter block_diag cholesky_inverse cholesky_solve corrcoef cov diag_embed istft kron linalg.ldl_solve
     linalg.lstsq linalg.lu_solve linalg.solve_triangular linalg.tensorinv linalg.tensorsolve lu lu_solve lu_unpack
     max_pool2d_with_indices_backward nn.functional.linear_cross_entropy nn.functional.pdist ormqr pca_lowrank reshape
@@ -18,7 +18,7 @@ REFUSED = """
 UNNAMED = """
     __getitem__ __rmatmul__ _unsafe_masked_index argwhere as_strided bincount cartesian_prod cat combinations diag
     diagflat diagonal diagonal_copy flatten histc histogram histogramdd linalg.diagonal linalg.eigvals linalg.eigvalsh
-    linalg.svdvals masked_select matmul nanquantile new_empty new_empty_strided new_full new_ones new_zeros
+    linalg.svdvals masked_select matmul multinomial nanquantile new_empty new_empty_strided new_full new_ones new_zeros
     nn.functional.bilinear nn.functional.linear nonzero nonzero_static quantile ravel repeat_interleave searchsorted
     take take_along_dim unique unique_consecutive
 """

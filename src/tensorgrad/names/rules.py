@@ -120,6 +120,16 @@ def chosen(call):
     return merged(call) if len(call.tensors()) > 1 or call.get("input") is not None else None
 
 
+def scattered(call):
+    """masked_scatter: the mask may have more dimensions."""
+    return unify(call.own, call.names("mask"))
+
+
+def with_statistics(call):
+    """A normalized tensor, and what it was normalized by."""
+    return lambda result: [call.own, *[None] * (len(result) - 1)]
+
+
 def drawn(call):
     """multinomial: samples for each row."""
     return (*call.own[:-1], None)

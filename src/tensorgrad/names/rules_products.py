@@ -113,8 +113,9 @@ def bags(call):
 
 
 def attended(call):
-    query, value = call.names("query"), call.names("value")
-    return distinct((*query[:-1], value[-1]), query, value)
+    query, key, value = (call.names(word) for word in ("query", "key", "value"))
+    lead = functools.reduce(unify, (names[:-2] for names in (query, key, value)))
+    return distinct((*lead, query[-2], value[-1]), query, value)
 
 
 def many_heads(call):

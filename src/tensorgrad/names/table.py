@@ -23,20 +23,23 @@ KINDS = [
         adaptive_max_pool3d_with_indices fractional_max_pool2d fractional_max_pool3d fractional_max_pool2d_with_indices
         fractional_max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d channel_shuffle native_channel_shuffle
         pixel_shuffle pixel_unshuffle index_fill index_add index_copy index_reduce index_put index_select narrow
-        narrow_copy slice_copy masked_scatter scatter scatter_add scatter_reduce put renorm diff cumulative_trapezoid
+        narrow_copy slice_copy scatter scatter_add scatter_reduce put renorm diff cumulative_trapezoid
         bernoulli binomial poisson uniform exponential cauchy geometric log_normal random zero fill zeros_like
         ones_like empty_like full_like rand_like randn_like randint_like prelu bucketize isin conj conj_physical
         resolve_conj resolve_neg real imag diagonal_scatter select_scatter slice_scatter as_subclass matrix_power matrix_exp
         cholesky linalg.cholesky linalg.matrix_power linalg.matrix_exp view_dtype requires_grad relu relu6 elu selu celu
         leaky_relu rrelu silu mish hardswish hardsigmoid hardtanh threshold softplus softsign tanhshrink logit
-        nan_to_num angle sgn apply unfold_copy fftshift ifftshift detach frexp
+        nan_to_num angle sgn apply fftshift ifftshift detach frexp
         slice _upsample_bilinear2d_aa _upsample_bicubic2d_aa linalg.householder_product grid_sample grid_sampler_2d grid_sampler_3d
-       
         fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2 fftn ifftn rfftn irfftn hfftn ihfftn
     """),
     (r.merged, """
         normal where lerp addcmul addcdiv isclose float_power copy map masked_fill clamp clip clamp_min clamp_max ldexp xlogy
         complex polar fmax fmin maximum minimum cross linalg.cross logical_xor remainder pow rsub true_divide
+    """),
+    (r.scattered, "masked_scatter"),
+    (r.with_statistics, """
+        native_batch_norm native_layer_norm native_group_norm _native_batch_norm_legit _batch_norm_with_update
     """),
     (r.chosen, "where"),
     (r.drawn, "multinomial"),
@@ -76,7 +79,7 @@ KINDS = [
     (r.reshaped, "view reshape view_as reshape_as view_copy"),
     (r.flattened, "flatten"),
     (r.unflattened, "unflatten"),
-    (r.one_more, "unfold one_hot linalg.vander view_as_real view_as_real_copy"),
+    (r.one_more, "unfold unfold_copy one_hot linalg.vander view_as_real view_as_real_copy"),
     (r.one_less, "view_as_complex view_as_complex_copy"),
     (r.flat_or_kept, "repeat_interleave"),
     (r.gathered, "gather take_along_dim"),
@@ -159,7 +162,7 @@ DIMS = (
 
 NAMED_ALIKE = """
     matmul mm mv dot cat stack clone contiguous fill expand index_fill masked_fill unbind split addmm addmv baddbmm addbmm addr
-    tril triu layer_norm group_norm batch_norm instance_norm rms_norm dropout linear real imag conj copy
+    tril triu dropout linear real imag conj copy
 """
 PRIMITIVES = {name: TABLE[name] for name in NAMED_ALIKE.split()} | {"linear_half": TABLE["linear"]}
 PRIMITIVES |= dict.fromkeys(("to_copy", "alias", "masked_fill.number", "index_fill.number", "bernoulli_like"), r.keep)
