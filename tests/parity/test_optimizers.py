@@ -69,7 +69,8 @@ def starts_for(name, dtype):
 
 
 def compare(name, options, dtype, two_groups=False):
-    starts, steps = starts_for(name, dtype), 10 if name == "LBFGS" else 50
+    # After 30 steps of up to 20 evaluations each a start 1e-15 away leads PyTorch's own LBFGS 1e-4 away.
+    starts, steps = starts_for(name, dtype), 30 if name == "LBFGS" else 50
     theirs, their_optimizer = walk(torch, name, options, starts, steps, two_groups)
     mine, my_optimizer = walk(
         tensorgrad, name, {k: translated(v) for k, v in options.items()}, starts, steps, two_groups
