@@ -36,6 +36,17 @@ def select(condition, a, b):
     return out
 
 
+def at_least_zero(x):
+    """np.maximum(x, 0); NumPy is twice as fast at clipping large arrays.
+
+    >>> at_least_zero(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+    if type(x) is np.ndarray and x.size >= LEAST and x.dtype in WORDS:
+        return np.clip(x, 0, np.inf)
+    return np.maximum(x, 0)
+
+
 def times(g, slope):
     """g times a slope; where the slope is a mask, what it leaves out is 0.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorgrad.backends.choosing import at_least_zero
 from tensorgrad.ops.both import arrays, number, special_kernel, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.pointwise import Pointwise, inplace, unary
@@ -117,7 +118,7 @@ abs = absolute = unary("abs", np.abs, slope=lambda x: xp.sign(x), promote="same"
 
 # Activations
 
-relu = unary("relu", lambda x: np.maximum(x, 0), slope=lambda y: y > 0, promote="same", complex=False, boolean=False,
+relu = unary("relu", at_least_zero, slope=lambda y: y > 0, promote="same", complex=False, boolean=False,
     doc="max(x, 0)." + _example("relu(torch.tensor([-1., 2.]))", "tensor([0., 2.])"))  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.backends.precision import is_half
+from tensorgrad.backends.summing import sums
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
@@ -23,7 +24,7 @@ from tensorgrad.ops.results import return_type
 def _sum_kernel(x, dims, keepdim):
     if is_half(x.dtype):
         return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=np.float32).astype(x.dtype)
-    return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=x.dtype)
+    return sums(x, dims, keepdim)
 
 
 _sum_all = Primitive(

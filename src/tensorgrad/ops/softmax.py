@@ -5,6 +5,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad.backends import native
 from tensorgrad.backends.precision import computes_halves_in_single
+from tensorgrad.backends.summing import sums
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
@@ -79,7 +80,7 @@ def _softmax_kernel(x, dim):
         return native.module("rows").soft("softmax", x)
     y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
     np.exp(y, y)
-    y /= np.add.reduce(y, axis=dim, keepdims=True)
+    y /= sums(y, dim, True)
     return y
 
 
@@ -90,7 +91,7 @@ def _log_softmax_kernel(x, dim):
     if _is_native(dim, x):
         return native.module("rows").soft("log_softmax", x)
     y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
-    y -= np.log(np.add.reduce(np.exp(y), axis=dim, keepdims=True))
+    y -= np.log(sums(np.exp(y), dim, True))
     return y
 
 
@@ -103,7 +104,7 @@ def softmax_back(g, y, dim):
     weighted = g * y
     if not y.ndim:
         return weighted - y * weighted
-    np.subtract(g, np.add.reduce(weighted, axis=dim, keepdims=True), weighted)
+    np.subtract(g, sums(weighted, dim, True), weighted)
     weighted *= y
     return weighted
 
@@ -122,7 +123,7 @@ def log_softmax_back(g, y, dim):
     if _is_native(dim, y, g):
         return native.module("rows").soft("log_softmax_back", y, g)
     weights = np.exp(y)
-    weights *= np.add.reduce(g, axis=dim, keepdims=True) if y.ndim else g
+    weights *= sums(g, dim, True) if y.ndim else g
     return np.subtract(g, weights, weights) if y.ndim else g - weights
 
 
