@@ -136,7 +136,7 @@ KINDS = [
         triplet_margin_with_distance_loss
     """),
     (r.refuse, """
-        pdist as_strided_ set as_strided_copy kron block_diag stft istft cov corrcoef
+        pdist as_strided_ lu_unpack _chunk_cat set as_strided_copy kron block_diag stft istft cov corrcoef
         lu lu_factor lu_solve triangular_solve ormqr orgqr conv_tbc convolution cholesky_inverse cholesky_solve linalg.lstsq
         linalg.lu_solve linalg.tensorinv linalg.tensorsolve linear_cross_entropy segment_reduce _segment_reduce
         linalg.ldl_solve as_strided_scatter
