@@ -9,6 +9,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad.backends import native
 from tensorgrad.backends.precision import computes_halves_in_single
+from tensorgrad.backends.summing import sums
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.losses import REDUCTIONS, in_single, legacy_reduction, reduced
@@ -136,7 +137,7 @@ def _cross_entropy_kernel(x, target, weight, ignore_index, reduction):
     top = np.maximum.reduce(x, axis=1, keepdims=True) if x.shape[1] else np.zeros_like(x[:, :1])
     y = x - top
     np.exp(y, out=y)
-    loss = np.log(np.add.reduce(y, axis=1))
+    loss = np.log(sums(y, 1))
     loss += top[:, 0]
     loss -= x[_at(x, safe)]
     return _finished(loss, w, total, reduction)
@@ -154,7 +155,7 @@ def cross_entropy_back(g, x, target, weight, ignore_index, reduction):
         return y
     y = x - np.maximum.reduce(x, axis=1, keepdims=True) if x.size else x.copy()
     np.exp(y, out=y)
-    y *= np.expand_dims(scale / np.add.reduce(y, axis=1), 1)
+    y *= np.expand_dims(scale / sums(y, 1), 1)
     y[_at(y, safe)] -= scale
     return y
 
@@ -213,7 +214,7 @@ def _over_classes(primitive, primitive2d, input, target, weight, ignore_index, r
             )
         if len(shape) == 2 and len(spec.shape) != 1:
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        if spec.shape[1:] != shape[2:]:
+        if len(shape) > 2 and spec.shape[1:] != shape[2:]:
             raise RuntimeError(f"Expected target size {[shape[0], *shape[2:]]}, got {list(spec.shape)}")
     if spec.dtype not in (dtypes.int64, dtypes.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {spec.dtype.title}")
@@ -232,8 +233,7 @@ def _over_classes(primitive, primitive2d, input, target, weight, ignore_index, r
         weight = weight.detach()
     array = plain._array
     if type(array) is np.ndarray and array.size:
-        low, high = array.min(), array.max()
-        if low < 0 or high >= classes:
+        if array.dtype != np.int64 or (array.view(np.uint64) >= classes).any():  # below 0 is far above as well
             wrong = (array != ignore_index) & ((array < 0) | (array >= classes))
             if wrong.any():
                 raise IndexError(f"Target {array[wrong].reshape(-1)[0]} is out of bounds.")
