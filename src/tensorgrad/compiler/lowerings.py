@@ -161,16 +161,19 @@ def scores_of(q, k, mask, causal, scale):
 
 @lowers("scaled_dot_product_attention")
 def attention(trace, inputs, params):
-    q, k, v, mask = inputs
+    *parts, mask = inputs
+    causal, scale, *turned = params
+    q, k, v = turn(turned, parts)
     only_floats(q, k, v)
-    e, top, inverse = scores_of(q, k, mask, *params)
-    return np.matmul(e, v) * inverse, concatenate([top, inverse], -1)
+    e, top, inverse = scores_of(q, k, mask, causal, scale)
+    return *turn(turned, [np.matmul(e, v) * inverse]), concatenate([top, inverse], -1)
 
 
 @lowers("scaled_dot_product_attention_gradient")
 def attention_gradient(trace, inputs, params):
-    g, q, k, v, mask, _ = inputs
-    causal, scale, wanted = params
+    *parts, mask, _ = inputs
+    causal, scale, *turned, wanted = params
+    g, q, k, v = turn(turned, parts)
     only_floats(g, q, k, v)
     if wanted[3]:
         raise CannotRecord("the gradient of a mask")
@@ -185,7 +188,12 @@ def attention_gradient(trace, inputs, params):
         found.append(summed(np.matmul(change.swapaxes(-1, -2), q), k.shape))
     if wanted[2]:
         found.append(summed(np.matmul(e.swapaxes(-1, -2), g), v.shape))
-    return tuple(found)
+    return tuple(turn(turned, found))
+
+
+def turn(turned, arrays):
+    """Arrays with their heads before their places, or the way back."""
+    return [x.swapaxes(1, 2) if turned and turned[0] else x for x in arrays]
 
 
 def summed(x, shape):

@@ -11,7 +11,7 @@ from tensorgrad.kernels.values import VIEWS, CannotRecord
 LONG = 8  # turns from which an inner loop stays a loop, so that it is vectorised and not the loop around it
 LOOP = ", !loop"  # where its metadata will stand
 BARRIERS = ("embed", "scatter", "gather")
-THREADS_FROM = 400_000  # element operations in a nest from which a second thread pays for its start (about 20 us)
+THREADS_FROM = 6_000_000  # element operations in a nest from which a second thread pays for its start (30 us and more)
 COST = {"exp": 12, "log": 14, "tanh": 20, "erf": 25, "power": 40, "divide": 3, "sqrt": 4}
 
 

@@ -9,6 +9,7 @@ costs nothing where its numbers can be reached in the memory of what it is a vie
 
 from tensorgrad.kernels.values import VIEWS, Value, in_order
 
+READS = 16  # arrays that one nest reads: with many more LLVM no longer sees that they do not overlap
 MOST = 1500  # operations in one nest: beyond this the compiler's time grows faster than the gain
 
 
@@ -27,10 +28,10 @@ class Access:
 class Loops:
     """One nest of loops over `shape`."""
 
-    __slots__ = ("members", "shape")
+    __slots__ = ("members", "reads", "shape")
 
     def __init__(self, shape):
-        self.shape, self.members = shape, []
+        self.shape, self.members, self.reads = shape, [], set()
 
 
 class Product:
@@ -159,22 +160,24 @@ class Scheduler:
 
     # Steps
 
-    def enter(self, value, shape, first, soft):
+    def enter(self, value, shape, first, soft, bases=frozenset()):
         """Add a Value to the first nest of its shape that comes late enough."""
         start = max([first, *[self.place[s] for s in soft]])
         for index in range(start, len(self.steps)):
             step = self.steps[index]
             if type(step) is Loops and step.shape == shape and len(step.members) < MOST:
-                break
+                if len(step.reads | bases) <= READS or (soft and self.place[soft[-1]] == index):
+                    break
         else:
             index = len(self.steps)
             self.steps.append(Loops(shape))
         self.steps[index].members.append(value)
+        self.steps[index].reads |= bases
         self.place[value] = index
 
     def needs(self, value, shape):
         """(index of the first step that may compute it, arguments that may be in the same nest)."""
-        first, soft = 0, []
+        first, soft, bases = 0, [], set()
         for arg in value.args:
             if arg.op in ("const", "iota"):
                 continue
@@ -184,8 +187,10 @@ class Scheduler:
                 soft.append(arg)
                 continue
             base = self.access(arg).base
+            if base.shape:
+                bases.add(base)
             first = max(first, self.place[base] + 1)
-        return first, soft
+        return first, soft, bases
 
     def put(self, value):
         op = value.op
@@ -207,8 +212,8 @@ class Scheduler:
         shape = value.shape if op not in ("reduce", "scatter") else value.args[-1].shape
         if op == "scatter":
             shape = value.args[1].shape
-        first, soft = self.needs(value, shape)
-        self.enter(value, shape, first, soft)
+        first, soft, bases = self.needs(value, shape)
+        self.enter(value, shape, first, soft, bases)
         if op in ("reduce", "scatter"):
             self.stored[value] = None
         index = self.place[value]
@@ -222,8 +227,8 @@ class Scheduler:
         for arg in value.args:
             part = Value("part", (arg,), (value, axis, start), arg.shape, value.dtype, -1 - len(self.copies))
             self.copies[part] = part
-            first, soft = self.needs(part, part.shape)
-            self.enter(part, part.shape, first, soft)
+            first, soft, bases = self.needs(part, part.shape)
+            self.enter(part, part.shape, first, soft, bases)
             for other in soft:
                 if self.place[other] != self.place[part]:
                     self.access(other)
