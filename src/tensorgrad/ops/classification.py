@@ -232,11 +232,12 @@ def _over_classes(primitive, primitive2d, input, target, weight, ignore_index, r
             raise RuntimeError(f"expected scalar type {input._spec.dtype.title} but found {weight._spec.dtype.title}")
         weight = weight.detach()
     array = plain._array
-    if type(array) is np.ndarray and array.size:
-        if array.dtype != np.int64 or (array.view(np.uint64) >= classes).any():  # below 0 is far above as well
-            wrong = (array != ignore_index) & ((array < 0) | (array >= classes))
-            if wrong.any():
-                raise IndexError(f"Target {array[wrong].reshape(-1)[0]} is out of bounds.")
+    if type(array) is np.ndarray and not (array.dtype == np.int64 and (array.view(np.uint64) < classes).all()):
+        wrong = (array != ignore_index) & (
+            (array < 0) | (array >= classes)
+        )  # above, a number below 0 is a very large one
+        if wrong.any():
+            raise IndexError(f"Target {array[wrong].reshape(-1)[0]} is out of bounds.")
     if spec.dtype is dtypes.uint8:
         plain = plain.to(dtypes.int64)
     chosen = primitive if len(shape) <= 2 else primitive2d
