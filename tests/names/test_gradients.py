@@ -149,6 +149,7 @@ def test_several_arguments_and_results():
     x, w = leaf("N", "D"), torch.ones(3, names=("D",), dtype=torch.float64)
     both = vmap(lambda row, w: (row * w, (row * w).sum("D")), in_dims=("N", None))(x, w)
     assert [t.names for t in both] == [("N", "D"), ("N",)]
+    assert vmap(lambda row, w, k: row * w * k, in_dims="N")(x, w, 3).names == ("N", "D")
     assert vmap(lambda a, b: a @ b, in_dims=("N", "M"))(x, x.detach().rename("M", "D")).names == ("N",)
     assert vmap(lambda t: t["a"] * 2, in_dims=({"a": "N"},))({"a": x}).names == ("N", "D")
     assert vmap(lambda row: row * w, chunk_size=1)(x).names == ("N", "D")

@@ -72,7 +72,7 @@ def has_names(self):
     return self._spec.names is not None
 
 
-def rename(self, *names, **rename_map):
+def rename(self, /, *names, **rename_map):
     """The tensor with other names: all of them, some by `old="new"`, or none (`None`). It shares memory and graph.
 
     >>> x = torch.ones(2, 3, names=("N", "C"))
@@ -82,7 +82,7 @@ def rename(self, *names, **rename_map):
     return with_names(self, new_names(self, names, rename_map, "rename"))
 
 
-def rename_(self, *names, **rename_map):
+def rename_(self, /, *names, **rename_map):
     """The in-place form of `rename`.
 
     >>> x = torch.ones(2, 3); x.rename_("N", "C").names

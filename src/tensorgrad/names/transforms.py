@@ -67,12 +67,17 @@ def matched(tree, names, what):
 
 
 def vmap(run, func, in_dims, out_dims, args, kwargs):
-    """vmap, whose dimensions may be told by name; a row has the other names."""
+    """vmap, whose dimensions may be told by name (of all arguments that have it, or of each); a row has the other names."""
     leaves, spec = tree_flatten(args)
     dims = _broadcast_to_and_flatten(in_dims, spec) if not isinstance(in_dims, (int, str)) else [in_dims] * len(leaves)
     border, mapped = Border(func, args, kwargs), None
     if dims is None or not isinstance(in_dims, (int, str, tuple)):  # reported there
         return run(border.inner, in_dims, out_dims)(*border.args, **border.kwargs)
+    found = (
+        [isinstance(leaf, Tensor) and in_dims in names_of(leaf) for leaf in leaves] if isinstance(in_dims, str) else ()
+    )
+    if any(found):  # one name for all: what has no such dimension is the same for all rows
+        dims = [in_dims if has else None for has in found]
     for i, (leaf, dim) in enumerate(zip(leaves, dims, strict=True)):
         if dim is None or not isinstance(leaf, Tensor):
             continue
