@@ -4,6 +4,7 @@ A maximum keeps the number of the winner in its window, a byte; flat positions a
 linear: a primitive and its transpose.
 """
 
+import functools
 import math
 
 from tensorgrad import dtypes
@@ -147,7 +148,12 @@ def window_numbers(name, argument, position, value, count):
 def _window(name, input, count, kernel_size, stride, padding, dilation, ceil_mode):
     """(kernel, stride, padding, dilation, size of the result), checked."""
     check_tensor(name, input)
-    shape = input._spec.shape
+    plain = type(kernel_size) is type(padding) is type(dilation) is int and (stride is None or type(stride) is int)
+    checked = _known_window if plain else _checked_window  # the checks take as long as a small image
+    return checked(name, input._spec.shape, count, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def _checked_window(name, shape, count, kernel_size, stride, padding, dilation, ceil_mode):
     kernel = window_numbers(name, "kernel_size", 2, kernel_size, count)
     given = stride is not None and not (isinstance(stride, (tuple, list)) and not stride)
     stride = window_numbers(name, "stride", 3, stride, count) if given else kernel
@@ -192,6 +198,9 @@ def _window(name, input, count, kernel_size, stride, padding, dilation, ceil_mod
             f"Given input size: ({sizes[0]}). Calculated output size: ({sizes[1]}). Output size is too small"
         )
     return kernel, stride, padding, dilation, size
+
+
+_known_window = functools.lru_cache(512)(_checked_window)
 
 
 def _check_dtype(name, input, allowed):
