@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 common = pytest.importorskip("torch.testing._internal.common_optimizers")
 
 import tensorgrad  # noqa: E402
-from tensorgrad.optim import fused  # noqa: E402
+from tensorgrad.optim import buckets, fused  # noqa: E402
 
 ABSENT = {"SparseAdam"}
 LOOSE = {"Muon": 1e-4}  # its matrix products are rounded to bfloat16, so they differ with the order of the sums
@@ -131,6 +131,7 @@ def fuse_everything(monkeypatch):
     if not tensorgrad.kernels.available():
         pytest.skip("needs llvmlite")
     monkeypatch.setattr(fused, "FUSE_FROM", 0)
+    monkeypatch.setattr(fused, "AFTER", 0)
 
 
 @pytest.mark.parametrize("name, options", list(samples(torch.float32)), ids=ids)
@@ -176,6 +177,19 @@ def test_compiled_updates_take_any_gradient_and_are_shared_among_threads(fuse, m
         found.append([p.detach().numpy() for p in params])
     for mine, theirs in zip(*found):
         np.testing.assert_allclose(mine, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_compiled_updates_begin_when_they_pay(fuse, monkeypatch):
+    monkeypatch.setattr(fused, "AFTER", 1000)
+    monkeypatch.setitem(tensorgrad.kernels.machine._state, "engine", None)
+    p = tensorgrad.ones(300, requires_grad=True)
+    p.grad = tensorgrad.ones(300)
+    optimizer, kinds = tensorgrad.optim.Adam([p]), []
+    for _ in range(6):
+        optimizer.step()
+        kinds.append([type(bucket) for bucket, _ in optimizer._plans[0].buckets])
+    assert kinds == [[buckets.Bucket]] * 3 + [[fused.Rows]] * 3
+    assert p[0].item() == pytest.approx(1 - 0.006, rel=1e-5)
 
 
 def test_a_rule_that_cannot_be_recorded_is_applied_to_arrays(fuse):

@@ -29,7 +29,7 @@ on_tensors = OnTensors()
 class Plan:
     """The buckets of one parameter group, for the parameters that had a gradient in the last step."""
 
-    __slots__ = ("buckets", "buffers", "group", "ids", "lone", "states")
+    __slots__ = ("buckets", "buffers", "fuse", "group", "ids", "lone", "size", "states")
 
     def holds(self, states):
         """Whether the state still is what the buckets hold."""
@@ -46,6 +46,7 @@ class Elementwise(Optimizer):
     scalars = {"step": 0.0}
     capturable_words = "params and state_steps must be on supported devices"
     added_later = {}  # options that checkpoints of older versions lack
+    _updated = 0  # elements that were updated on arrays
     writes = 1  # how often a step writes to a parameter, as its version counts it
 
     def __init__(self, params, defaults):
@@ -139,8 +140,12 @@ class Elementwise(Optimizer):
         if plan is None or plan.ids != ids or plan.group is not group or plan.buffers != self.buffers(group):
             plan = self.make_plan(index, group, params, arrays, gradients, ids)
         plain = numbers_of(group)
-        if not plan.holds(self.state):  # parameters or state were replaced since
-            plan = self.make_plan(index, group, params, arrays, gradients, ids)
+        if not plan.fuse:
+            self._updated += plan.size
+        if not plan.holds(self.state) or plan.fuse is not fused.worth(plan.size, self._updated):
+            plan = self.make_plan(
+                index, group, params, arrays, gradients, ids
+            )  # parameters or state were replaced since
         times = self.times_written(group)
         for bucket, places in plan.buckets:
             now = bucket.read()
@@ -173,7 +178,8 @@ class Elementwise(Optimizer):
                 shared.update((i, owners[key]))
             owners[key] = i
         kind = self.scalar_dtype(group)
-        fuse = sum(p._spec.size for p in params) >= fused.FUSE_FROM and fused.usable()
+        plan.size = sum(p._spec.size for p in params)
+        plan.fuse = fuse = fused.worth(plan.size, self._updated)
         sorted_in = {}
         for i, (p, array) in enumerate(zip(params, arrays)):
             if not fits(p, array) or p._spec.inference:

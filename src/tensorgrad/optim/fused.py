@@ -14,7 +14,9 @@ from tensorgrad.optim.buckets import REAL, Members
 from tensorgrad.optim.vocabulary import OnArrays
 
 FUSE_FROM = 20_000  # elements of all parameters together: below that the arrays' way is as fast, and needs no compiler
+AFTER = 10_000_000  # elements updated on arrays, before the compiler is started for this alone
 THREADS_FROM = 1_000_000  # elements from which a second thread pays: an update waits for memory more than it computes
+NUMBERS = 64  # options that a rule may have
 HEAD = 4  # fields of the table before the parameters: threads, elements, parameters, where the numbers are
 
 
@@ -22,11 +24,16 @@ class Undecided(Exception):
     """A rule asks for more than is known while it is recorded."""
 
 
-def usable():
-    """Whether loops can be compiled here."""
+def worth(size, done):
+    """Whether parameters of so many elements are updated by a loop, after so many elements were updated otherwise.
+
+    The compiler takes a tenth of a second to come; if it is not here yet, a short program is over before that pays.
+    """
+    if size < FUSE_FROM:
+        return False
     from tensorgrad.kernels import machine
 
-    return machine.available()
+    return (done >= AFTER or machine._state["engine"] is not None) and machine.available()
 
 
 def may_change(value):
@@ -187,6 +194,8 @@ class Loop:
         from tensorgrad.kernels import machine, mathematics
         from tensorgrad.kernels.code import Code, module, parallel
 
+        if len(options) > NUMBERS:
+            raise Undecided
         declared, t = {}, mathematics.TYPES[kind]
         names = ["p", "g", *[f"b{n}" for n in range(buffers)]]
         row = Code("row", [*[("ptr", name) for name in names], ("ptr", "numbers"), ("i64", "n")], declared)
@@ -262,7 +271,7 @@ class Rows(Members):
         self.total = sum(a.nbytes for a in self.arrays) // dtype.itemsize
         width = 3 + len(buffers)
         self.table = np.zeros(HEAD + width * len(params), np.int64)
-        self.numbers = np.empty(16)
+        self.numbers = np.empty(NUMBERS)
         from tensorgrad.kernels import machine
 
         self.table[0] = machine.threads() if self.total > THREADS_FROM else 1
