@@ -69,6 +69,14 @@ def chosen_moves(t, out, dim, keepdim=True):
     return (t.gather(dim, where) if keepdim else t.gather(dim, where.unsqueeze(dim)).squeeze(dim)), None
 
 
+def _chosen(x, where, dim):
+    """The elements at one index of a dimension for each of the others."""
+    if dim != x.ndim - 1 or not x.flags.c_contiguous or not x.size:
+        return np.take_along_axis(x, where, dim)
+    rows = x.reshape(-1, x.shape[-1])
+    return rows[np.arange(len(rows)), where.reshape(-1)].reshape(where.shape)
+
+
 def choosing(name, choose, node=None):
     """The primitive that takes one element along a dim; choose(x, dim) gives its index with the dim kept."""
 
@@ -76,7 +84,7 @@ def choosing(name, choose, node=None):
         if not x.ndim:
             return x.copy(), np.zeros((), np.int64)
         where = choose(x, dim)
-        values = np.take_along_axis(x, where, dim)
+        values = _chosen(x, where, dim)
         return (values, where) if keepdim else (values.squeeze(dim), where.squeeze(dim))
 
     return Primitive(

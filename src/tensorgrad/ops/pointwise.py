@@ -104,7 +104,12 @@ class Pointwise(Primitive):
         return result
 
     def common_dtype(self, operands):
-        common = result_dtype(operands) if len(operands) > 1 else operands[0]._spec.dtype
+        if len(operands) == 2 and type(operands[0]) is type(operands[1]) is Tensor:
+            common, other = operands[0]._spec.dtype, operands[1]._spec.dtype
+            if common is not other:
+                common = result_dtype(operands)
+        else:
+            common = result_dtype(operands) if len(operands) > 1 else operands[0]._spec.dtype
         if self.promote == "float" and common.category < FLOAT:
             return dtypes.get_default_dtype()
         if self.promote == "whole" and common.category == 0:
