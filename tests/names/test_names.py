@@ -249,6 +249,16 @@ def test_the_first_name_may_be_that_of_a_flattened_dimension():
         )
 
 
+def test_the_first_names_may_come_in_several_threads_at_once():
+    program = (
+        "import tensorgrad as t; from concurrent.futures import ThreadPoolExecutor\n"
+        "with ThreadPoolExecutor(8) as pool:\n"
+        "    found = list(pool.map(lambda _: t.ones(3, names=('N',)).sum('N').item(), range(8)))\n"
+        "assert found == [3.0] * 8"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_functions_imported_before_the_first_name_take_names_too():
     program = (
         "from tensorgrad import ones, sum; from tensorgrad.nn.functional import softmax, linear, gelu\n"

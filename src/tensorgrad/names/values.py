@@ -4,6 +4,8 @@ A tensor with names holds a `Named` where others hold their array (see func/leve
 value of a transform. Names are always outermost. The tape is the tensor's own, as if it had none.
 """
 
+import threading
+
 import numpy as np
 
 from tensorgrad.autograd.views import alias_of
@@ -261,14 +263,16 @@ def checked_out(out, names):
     return names
 
 
-_in_use = False
+_in_use, _beginning = False, threading.Lock()
 
 
 def use_names():
-    """From the first name on, functions take dimensions by name."""
+    """From the first name on, functions take dimensions by name; other threads wait until they do."""
     global _in_use
     if not _in_use:
-        _in_use = True
         from tensorgrad.names.faces import install
 
-        install()
+        with _beginning:
+            if not _in_use:
+                install()
+                _in_use = True
