@@ -96,10 +96,11 @@ def test_operands_of_any_strides(way):
     assert close(y, by_taps(x, w, None, (1, 1), (1, 1), (1, 1), 1)[0], np.float64)
 
 
-def test_an_infinity_reaches_only_the_weights_that_see_it(way):
-    x, g = np.ones((1, 4, 40, 40), np.float32), np.ones((1, 4, 40, 40), np.float32)
+@pytest.mark.parametrize("channels", [4, 16])
+def test_an_infinity_reaches_only_the_weights_that_see_it(way, channels):
+    x, g = np.ones((2, 1, channels, 40, 40), np.float32)
     x[0, 0, 0, 0] = np.inf  # the last row and column of taps never see the corner
-    gw = kernels.convolution_weight_gradient(g, x, (4, 4, 3, 3), (1, 1), (1, 1), (1, 1))
+    gw = kernels.convolution_weight_gradient(g, x, (channels, channels, 3, 3), (1, 1), (1, 1), (1, 1))
     assert np.isinf(gw[:, 0, :2, :2]).all()
     assert np.isfinite(gw[:, 0, 2]).all() and np.isfinite(gw[:, 0, :, 2]).all() and np.isfinite(gw[:, 1:]).all()
 

@@ -62,7 +62,7 @@ def convolution(x, w, stride, padding, dilation, groups=1, bias=None, size=None)
         return out
     if _is_native(x, w, out.size, w.shape):
         tiles = native.module("winograd")
-        if tiles.suits(x, w, stride, dilation, groups, size) and tiles.convolution(
+        if tiles.suits(samples, w.shape, stride, dilation, groups, size) and tiles.convolution(
             x, w, padding, groups, bias, size, out
         ):
             return out
@@ -197,8 +197,12 @@ def convolution_weight_gradient(g, x, w_shape, stride, padding, dilation, groups
     """
     outputs, _, *kernel = w_shape
     if _is_native(g, x, g.size, w_shape):
-        gw = native.module("direct").weight_gradient(g, x, w_shape, stride, padding, dilation, groups)
-        if np.isfinite(gw).all():  # else it matters that borders are no part of the sums
+        tiles = native.module("winograd")
+        if tiles.suits(len(g), w_shape, stride, dilation, groups, g.shape[2:]):
+            gw = tiles.weight_gradient(g, x, w_shape, padding, groups)
+        else:
+            gw = native.module("direct").weight_gradient(g, x, w_shape, stride, padding, dilation, groups)
+        if np.isfinite(gw).all():  # else it matters that borders and neighbours are no part of the sums
             return gw
     gw = np.zeros((groups, outputs // groups, math.prod(w_shape[1:])), g.dtype)
     if g.size and x.size:
