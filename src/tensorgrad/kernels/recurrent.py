@@ -1,6 +1,6 @@
 """A recurrent layer in code made for this processor: each thread takes some sequences through all steps.
 
-The weights are packed so that a vector of outputs reads them in one stretch; they stay in the cache while a few sequences
+The weights are packed so that a vector of outputs reads them in one stretch; they stay near while a few sequences
 (a tile) go through a step: two small products, one with the input and one with the state, then the gates. Nobody waits for
 anybody until the last step. Backward it is the same, with the product that leads to the state before.
 """
@@ -14,7 +14,7 @@ from tensorgrad.kernels.code import Code, module, parallel
 from tensorgrad.kernels.direct import Shape, blocked
 from tensorgrad.kernels.mathematics import Floats
 
-MOST_BYTES = 1 << 20  # of weights: more would leave the cache between two steps
+MOST_BYTES = 1 << 24  # of weights: more would come from memory again for every few sequences
 THREADS_FROM = 1_000_000  # multiply-adds from which a second thread pays for its start
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
