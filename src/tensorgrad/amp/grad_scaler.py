@@ -9,6 +9,7 @@ from enum import Enum
 import numpy as np
 
 from tensorgrad.autograd import modes
+from tensorgrad.nn.utils.clip_grad import plain_arrays, write_arrays
 from tensorgrad.ops.creation import tensor
 from tensorgrad.tensor import Tensor
 
@@ -111,20 +112,24 @@ class GradScaler:
 
     def _unscale_grads_(self, optimizer, inverse, found_inf, allow_fp16):
         """Multiply the gradients; {device: 1.0 where any is infinite or NaN}."""
-        seen = {}
-        with modes.no_grad():
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    grad = parameter.grad
-                    if grad is None:
-                        continue
-                    if not allow_fp16 and grad.dtype.title == "Half":
-                        raise ValueError("Attempting to unscale FP16 gradients.")
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if not grads:
+            return {}
+        if not allow_fp16 and any(grad.dtype.title == "Half" for grad in grads):
+            raise ValueError("Attempting to unscale FP16 gradients.")
+        arrays, factor = plain_arrays(grads), float(np.float32(inverse))
+        if arrays is not None:
+            if not all(map(_finite, arrays)):
+                found_inf.fill_(1.0)
+            number = np.array(factor, arrays[0].dtype)
+            write_arrays(grads, arrays, lambda array: np.multiply(array, number, out=array))
+        else:
+            with modes.no_grad():
+                for grad in grads:
                     if not bool(grad.isfinite().all()):
                         found_inf.fill_(1.0)
-                    grad.mul_(float(np.float32(inverse)))
-                    seen[grad.device] = found_inf
-        return seen
+                    grad.mul_(factor)
+        return {grads[0].device: found_inf}
 
     def step(self, optimizer, *args, **kwargs):
         """Unscale the gradients, unless that is done, and call `optimizer.step()`, unless one is infinite or NaN.
@@ -325,6 +330,12 @@ class GradScaler:
 
     def _found_inf_per_device(self, optimizer):
         return self._state_of(optimizer)["found_inf_per_device"]
+
+
+def _finite(array):
+    """Whether no number of an array is infinite or NaN: their squares add up to something finite, or each is looked at."""
+    flat = array.reshape(-1)
+    return math.isfinite(np.dot(flat, flat)) or bool(np.isfinite(array).all())
 
 
 def _takes_scaler(optimizer):

@@ -36,7 +36,7 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return tensor(0.0)
-    arrays = _arrays(tensors) if norm_type == 2.0 else None
+    arrays = plain_arrays(tensors) if norm_type == 2.0 else None
     if arrays is not None:
         squares = [float(np.dot(flat, flat)) for flat in [array.reshape(-1) for array in arrays]]
         total = wrap(np.array(math.sqrt(sum(squares)), arrays[0].dtype))
@@ -64,9 +64,9 @@ def clip_grads_with_norm_(
     if not grads:
         return
     scale = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)  # no branch: NaN reaches the gradients
-    arrays = _arrays(grads) if scale._spec.dtype is grads[0]._spec.dtype and not scale.ndim else None
+    arrays = plain_arrays(grads) if scale._spec.dtype is grads[0]._spec.dtype and not scale.ndim else None
     if arrays is not None:
-        _write(grads, arrays, lambda array: np.multiply(array, scale._array, out=array))
+        write_arrays(grads, arrays, lambda array: np.multiply(array, scale._array, out=array))
         return
     for grad in grads:
         grad.mul_(scale if scale.dtype is grad.dtype else scale.to(grad.dtype))
@@ -119,10 +119,10 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     tensor([ 1.0000, -0.5000])
     """
     clip_value, grads = float(clip_value), _gradients(parameters)
-    arrays = _arrays(grads)
+    arrays = plain_arrays(grads)
     if arrays:
         low, high = np.array(-clip_value, arrays[0].dtype), np.array(clip_value, arrays[0].dtype)
-        _write(grads, arrays, lambda array: np.minimum(np.maximum(array, low, out=array), high, out=array))
+        write_arrays(grads, arrays, lambda array: np.minimum(np.maximum(array, low, out=array), high, out=array))
         return
     for grad in grads:
         grad.clamp_(min=-clip_value, max=clip_value)
@@ -133,7 +133,7 @@ def _gradients(parameters):
     return [parameter.grad for parameter in parameters if parameter.grad is not None]
 
 
-def _arrays(grads):
+def plain_arrays(grads):
     """The arrays of gradients that are plain numbers of one dtype in memory of their own, or None: then Tensors do it."""
     if mode.special:
         return None
@@ -148,7 +148,7 @@ def _arrays(grads):
     return arrays
 
 
-def _write(grads, arrays, change):
+def write_arrays(grads, arrays, change):
     """Change arrays where they lie, and tell the graph."""
     for grad, array in zip(grads, arrays, strict=True):
         change(array)
