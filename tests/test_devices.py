@@ -33,6 +33,9 @@ def test_what_needs_a_gpu():
                  lambda: torch.nn.Linear(1, 1).cuda()):  # fmt: skip
         with raises(AssertionError, "Torch not compiled with CUDA enabled"):
             call()
+    with raises(TypeError, "type torch.cuda.FloatTensor not available. Torch not compiled with CUDA enabled."):
+        torch.cuda.FloatTensor(2)
+    assert not isinstance(torch.ones(1), torch.cuda.FloatTensor)
     with raises(RuntimeError, "torch.cuda.Stream requires CUDA support"):
         torch.cuda.Stream()
     with raises(RuntimeError, "Tried to instantiate dummy base class Event"):

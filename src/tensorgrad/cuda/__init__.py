@@ -327,6 +327,19 @@ for _name in _ASKING.split():
     globals()[_name] = _needs_a_device(_name)
 
 
+def _tensor_type(name):
+    """A type of tensors on GPUs: nothing is an instance of it."""
+
+    def make(cls, *args, **kwargs):
+        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
+
+    return type(name, (), {"__new__": make, "__doc__": "A tensor on a GPU: there is none.", "__module__": __name__})
+
+
+for _name in ("Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool"):
+    globals()[_name + "Tensor"] = _tensor_type(_name + "Tensor")
+
+
 def __getattr__(name):
     if name == "amp":
         return importlib.import_module("tensorgrad.cuda.amp")
