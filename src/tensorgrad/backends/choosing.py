@@ -43,7 +43,9 @@ def at_least_zero(x):
     array([0., 2.])
     """
     if type(x) is np.ndarray and x.size >= LEAST and x.dtype in WORDS:
-        return np.clip(x, 0, np.inf)
+        y = np.clip(x, 0, np.inf)
+        y += 0  # -0.0 becomes 0.0
+        return y
     return np.maximum(x, 0)
 
 
