@@ -458,13 +458,13 @@ class Hardtanh(Module):
                 import warnings
 
                 warnings.warn(
-                    f"keyword argument `{old}` is deprecated and rename to `{new}`", FutureWarning, stacklevel=2
+                    f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=2
                 )
         self.min_val = min_val if min_value is None else min_value
         self.max_val = max_val if max_value is None else max_value
         self.inplace = inplace
         if self.max_val <= self.min_val:
-            raise ValueError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
+            raise AssertionError(f"max_val ({self.max_val}) must be greater than min_val ({self.min_val})")
 
     def forward(self, input):
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)

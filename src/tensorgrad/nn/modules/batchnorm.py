@@ -202,7 +202,7 @@ class LazyBatchNorm3d(_LazyNormBase, _BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over the batches of several processes.
+    """Batch normalization over the batches of several processes; here there is one.
 
     >>> torch.nn.SyncBatchNorm(3)
     SyncBatchNorm(3, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
@@ -216,12 +216,6 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input):
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
-
-    def forward(self, input):
-        self._check_input_dim(input)
-        if self.training:
-            raise ValueError("SyncBatchNorm expected input tensor to be on cuda or xpu or hpu or privateuseone")
-        return super().forward(input)
 
     @classmethod
     def convert_sync_batchnorm(cls, module, process_group=None):
