@@ -245,6 +245,19 @@ def pruning_together(lib):
     return [*results, *pruned(lib, net)]
 
 
+@program
+def initial_values(lib):
+    init, results = lib.nn.init, []
+    for dtype in (lib.float32, lib.float64):
+        for bounds in ((0, 1, -2, 2), (0, 1, -0.1, 0.1), (0, 0.02, -2, 2), (5, 1, -2, 2), (0, 1, 2, 4)):
+            results += [init.trunc_normal_(lib.empty(20, dtype=dtype), *bounds)]
+        for name in ("uniform_", "normal_", "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_",
+                     "orthogonal_"):  # fmt: skip
+            results += [getattr(init, name)(lib.empty(5, 4, dtype=dtype)), lib.rand(2)]
+        results += [init.sparse_(lib.empty(6, 3, dtype=dtype), 0.4), init.dirac_(lib.empty(4, 2, 3, dtype=dtype), 2)]
+    return results
+
+
 def plain(value):
     if isinstance(value, torch.Tensor):
         value = value.detach()

@@ -117,13 +117,33 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
             stacklevel=2,
         )
-    low, high = _normal_share((a - mean) / std), _normal_share((b - mean) / std)
-    # even shares between those of the two ends, each turned into the number that has it below itself
-    tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-    tensor.erfinv_()
-    tensor.mul_(std * math.sqrt(2.0))
-    tensor.add_(mean)
-    return tensor.clamp_(min=a, max=b)
+    if _normal_share((b - mean) / std) - _normal_share((a - mean) / std) > 0.3:
+        return _drawn_again(tensor, mean, std, a, b, generator)
+    return _accepted(tensor, mean, std, a, b, generator)
+
+
+def _drawn_again(tensor, mean, std, a, b, generator):
+    """Normal numbers; those outside are drawn again until there are none."""
+    low, high = tensor.new_tensor(a).item(), tensor.new_tensor(b).item()  # as the dtype of the tensor rounds them
+    tensor.normal_(mean, std, generator=generator)
+    outside = (tensor < low) | (tensor > high)
+    while outside.any():
+        tensor.copy_(tensor.new_empty(tensor.shape).normal_(mean, std, generator=generator).where(outside, tensor))
+        outside = (tensor < low) | (tensor > high)
+    return tensor
+
+
+def _accepted(tensor, mean, std, a, b, generator):
+    """Even numbers, each drawn again until one is accepted with the chance that its density has beside the highest."""
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    waiting = None
+    while waiting is None or waiting.any():
+        candidates = tensor.new_empty(tensor.shape).uniform_(a, b, generator=generator)
+        tensor.copy_(candidates if waiting is None else candidates.where(waiting, tensor))
+        density = candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+        refused = tensor.new_empty(tensor.shape).uniform_(generator=generator).log_() > density
+        waiting = refused if waiting is None else refused & waiting
+    return tensor
 
 
 def _normal_share(x):
