@@ -185,6 +185,11 @@ def test_inside_transforms():
     assert grads.dtype is single and torch.allclose(grads, w.to(half).float().sum(0).expand(4, 3), atol=1e-2)
 
 
+def test_functions_that_autocast_knows_can_be_pickled():
+    for function in (F.cross_entropy, F.mse_loss, F.conv2d, F.triplet_margin_loss, torch.einsum, torch.linalg.inv):
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
 def test_inference_mode():
     with torch.inference_mode(), torch.autocast("cpu"):
         layer = nn.Linear(2, 2)

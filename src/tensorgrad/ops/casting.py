@@ -6,6 +6,7 @@ called most, are not wrapped: the branch that would refuse operands of different
 """
 
 import functools
+import sys
 
 from tensorgrad import dtypes
 from tensorgrad.autograd.graph import AccumulateGrad
@@ -73,7 +74,7 @@ FUNCTIONS = _table()
 def published(space, name, function):
     """The function as programs see it: one that obeys autocast, if it is in PyTorch's lists."""
     kind = FUNCTIONS[space].get(name) if space in FUNCTIONS else None
-    if kind is None or not callable(function):
+    if kind is None or not callable(function) or hasattr(function, "obeys"):
         return function
 
     @functools.wraps(function)
@@ -82,6 +83,10 @@ def published(space, name, function):
             return _obey(kind, function, args, kwargs)
         return function(*args, **kwargs)
 
+    obeying.obeys = kind
+    family = vars(sys.modules[function.__module__])
+    if family.get(function.__name__) is function:  # where pickles look for it
+        family[function.__name__] = obeying
     return obeying
 
 
