@@ -41,6 +41,7 @@ def serve(pipe, inherited, subject, options, check=check_name):
         other.close()
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    subject.module.set_num_threads(1)  # the workers share the cores
     while True:
         try:
             name = pipe.recv()

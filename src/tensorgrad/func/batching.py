@@ -258,7 +258,7 @@ def rule_of(primitive):
         found = pointwise_rule(primitive)
     if found is None:
         load_rules()
-        found = RULES.get(primitive.name)
+        found = RULES.get(primitive.name) or RULES.get(primitive.original)
     if found is None:
         raise NotImplementedError(
             f"vmap: the operation '{primitive.name}' has no batching rule, so it cannot be mapped over a dimension"

@@ -112,7 +112,6 @@ def gather(apply, values, batched, params, size):
     "scatter_reduce",
     "index_add",
     "index_copy",
-    "index_fill",
     "index_reduce",
 )
 def scatter(apply, values, batched, params, size):

@@ -225,16 +225,18 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol}")
     if input.dtype.category < FLOAT and equal_nan is False and rtol == 0 and atol == 0:
         return eq(input, other)
-    a, b = input._array, other._array
-    if broken := fitting.broadcast_error((input, other)):
-        raise broken
+    return _isclose.slow((input, other), None, (rtol, atol, equal_nan))
+
+
+def _isclose_kernel(a, b, rtol, atol, equal_nan):
     with np.errstate(all="ignore"):
         if a.dtype.kind not in "fc":
             a, b = a.astype(np.float64), b.astype(np.float64)
         close = (a == b) | (np.isfinite(b) & (np.abs(a - b) <= atol + rtol * np.abs(b)))
-    if equal_nan:
-        close |= np.isnan(a) & np.isnan(b)
-    return fitting.wrap(np.asarray(close))
+    return close | (np.isnan(a) & np.isnan(b)) if equal_nan else close
+
+
+_isclose = Pointwise("isclose", _isclose_kernel, None, ("a", "b"), params=("rtol", "atol", "equal_nan"), promote="bool")
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -243,7 +245,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     >>> torch.allclose(torch.tensor([1., 2.]), torch.tensor([1., 2.0000001]))
     True
     """
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())
 
 
 def equal(input, other):

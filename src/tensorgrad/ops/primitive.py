@@ -61,6 +61,7 @@ class Primitive:
         code = getattr(kernel, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code else ()
         self.name, self.kernel, self.arity = name, kernel, arity
+        self.original = name  # a variant keeps it
         self.inputs = inputs or (names[:arity] if arity is not None else ("tensors",))
         self.params = params if params is not None else (names[arity:] if arity is not None else names[1:])
         self.linear = transpose is not None if linear is None else linear
