@@ -220,6 +220,18 @@ def test_classes_must_be_allowed(weights_only):
     assert Settings not in torch.serialization.get_safe_globals()
 
 
+def test_numpys_arrays_and_numbers_when_allowed():
+    obj = {"accuracy": np.float64(0.5), "losses": np.arange(3), "x": torch.ones(2)}
+    with raises(Exception, "numpy._core.multiarray.scalar"):
+        again(obj)
+    core = np._core.multiarray
+    with torch.serialization.safe_globals(
+        [core.scalar, core._reconstruct, np.dtype, np.ndarray, type(np.dtype("f8")), type(np.dtype("i8"))]
+    ):
+        got = again(obj)
+    assert got["accuracy"] == 0.5 and type(got["accuracy"]) is np.float64 and got["losses"].tolist() == [0, 1, 2]
+
+
 def test_the_names_that_a_file_needs():
     unsafe = torch.serialization.get_unsafe_globals_in_checkpoint
     assert unsafe(stored({"a": torch.ones(2), "b": [1, torch.float32]})) == []

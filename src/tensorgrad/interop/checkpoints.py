@@ -264,7 +264,7 @@ class Reader:
 
     def __init__(self, file, mapping, map_location, trusted):
         self.file, self.mapping, self.map_location = file, mapping, map_location
-        self.known = {**ALLOWED, **{name: Known(name, build=cls, cls=cls) for name, cls in trusted}}
+        self.known = {**ALLOWED, **{name: Known(name, build=cls, value=cls) for name, cls in trusted}}
         self.storages = {}
 
     def result(self):
@@ -361,7 +361,7 @@ class Reader:
 def stored(pid, length):
     """(dtype, key, location, number of elements) of what a pickle says of a storage."""
     if type(pid) is tuple and len(pid) == length and pid[0] == "storage" and type(pid[1]) is Known:
-        d, (key, location, count) = pid[1].cls, pid[2:5]
+        d, (key, location, count) = pid[1].dtype, pid[2:5]
         if isinstance(d, dtypes.dtype) and type(key) is str and type(location) is str and type(count) is int:
             return d, key, location, count
     raise UnpicklingError("Weights only load failed. persistent_load: unknown persistent id")
@@ -433,13 +433,9 @@ def rebuild_with_state(function, kind, arguments, state):
     if type(function) is not Known or function.build not in (rebuild, rebuild_v3) or type(arguments) is not tuple:
         raise safe_pickle.broken("a tensor built by something else")
     made = function.build(*arguments)
-    if (
-        type(kind) is Known and isinstance(kind.cls, type) and issubclass(kind.cls, Tensor)
-    ):  # a class that the user trusts
-        made = made.as_subclass(kind.cls)
-    elif kind is not Tensor:
+    if not (isinstance(kind, type) and issubclass(kind, Tensor)):  # another than Tensor is one that the user trusts
         raise safe_pickle.broken("a tensor of a class that is none")
-    return with_state(made, state)
+    return with_state(made if kind is Tensor else made.as_subclass(kind), state)
 
 
 MARKS = ("_is_param", "_is_buffer")
@@ -475,10 +471,10 @@ def known_names():
     yield Known("torch.Size", lambda dims=(): Size(integers(dims)))
     yield Known("torch.device", safe_pickle.plain(dtypes.device, str, int))
     yield Known("torch.serialization._get_layout", safe_pickle.plain(layout, str))
-    yield Known("torch.storage.UntypedStorage", cls=dtypes.uint8)
+    yield Known("torch.storage.UntypedStorage", dtype=dtypes.uint8)
     for name, d in STORAGES.items():
-        yield Known(f"torch.{name}", cls=d)
-        yield Known(f"torch.storage.{name}", cls=d)
+        yield Known(f"torch.{name}", dtype=d)
+        yield Known(f"torch.storage.{name}", dtype=d)
     for d in dtypes.DTYPES:
         yield Known(f"torch.{d.name}", value=d)
 

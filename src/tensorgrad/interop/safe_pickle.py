@@ -53,12 +53,15 @@ def names_in(data):
 
 
 class Known:
-    """A name that a file may use: `build` makes a value of arguments, `value` is what the name itself stands for."""
+    """A name that a file may use: `build` makes a value of arguments, `value` is what the name itself stands for.
 
-    __slots__ = ("build", "cls", "name", "value")
+    With both it is a class or function that the user trusts. `dtype` is that of the storages of this name.
+    """
 
-    def __init__(self, name, build=None, value=None, cls=None):
-        self.name, self.build, self.value, self.cls = name, build, value, cls
+    __slots__ = ("build", "dtype", "name", "value")
+
+    def __init__(self, name, build=None, value=None, dtype=None):
+        self.name, self.build, self.value, self.dtype = name, build, value, dtype
 
 
 class Mark:
@@ -95,6 +98,7 @@ class Machine:
     def __init__(self, data, known, persistent_load, place):
         self.data, self.known, self.persistent_load = data, known, persistent_load
         self.place, self.stack, self.memo = place, [], {}
+        self.trusted = {id(k.value): k for k in known.values() if k.build is not None and k.value is not None}
 
     def run(self):
         steps = OPCODES
@@ -157,24 +161,30 @@ class Machine:
             raise UnpicklingError(words.format(name=name))
         self.push(found if found.value is None else found.value)
 
+    def known_for(self, value):
+        """The Known that a value on the stack stands for: itself, or that of a class which the user trusts."""
+        return value if type(value) is Known else self.trusted.get(id(value))
+
     def reduce(self):
-        arguments, made_by = self.pop(), self.pop()
-        if type(made_by) is not Known or made_by.build is None or type(arguments) is not tuple:
-            what = made_by.name if type(made_by) is Known else type(made_by).__name__
-            raise UnpicklingError(f"Weights only load failed. Trying to call reduce for unrecognized function {what}")
+        arguments, what = self.pop(), self.pop()
+        made_by = self.known_for(what)
+        if made_by is None or made_by.build is None or type(arguments) is not tuple:
+            name = made_by.name if made_by is not None else type(what).__name__
+            raise UnpicklingError(f"Weights only load failed. Trying to call reduce for unrecognized function {name}")
         self.push(made_by.build(*arguments))
 
     def new_object(self):
-        arguments, kind = self.pop(), self.pop()
-        if type(kind) is not Known or not isinstance(kind.cls, type) or type(arguments) is not tuple:
-            what = kind.name if type(kind) is Known else type(kind).__name__
-            raise UnpicklingError(f"Weights only load failed. Trying to call new object for class {what}")
-        self.push(kind.cls.__new__(kind.cls, *arguments))
+        arguments, what = self.pop(), self.pop()
+        kind = self.known_for(what)
+        if kind is None or not isinstance(kind.value, type) or kind.build is None or type(arguments) is not tuple:
+            name = kind.name if kind is not None else type(what).__name__
+            raise UnpicklingError(f"Weights only load failed. Trying to call new object for class {name}")
+        self.push(kind.value.__new__(kind.value, *arguments))
 
     def build(self):
         state = self.pop()
         target = self.stack[-1]
-        trusted = any(k.cls is type(target) for k in self.known.values() if k.cls is not None)
+        trusted = id(type(target)) in self.trusted
         if trusted and hasattr(target, "__setstate__"):
             target.__setstate__(state)
         elif (trusted or type(target) is OrderedDict) and type(state) is dict and all(type(k) is str for k in state):
