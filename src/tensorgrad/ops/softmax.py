@@ -78,10 +78,20 @@ def _softmax_kernel(x, dim):
         return np.exp(x - x) if not x.ndim else x.copy()
     if _is_native(dim, x):
         return native.module("rows").soft("softmax", x)
-    y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
-    np.exp(y, y)
+    if _moderate(x):
+        y = np.exp(x, order="C")
+    else:
+        y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
+        np.exp(y, y)
     y /= sums(y, dim, True)
     return y
+
+
+def _moderate(x):
+    """Whether no exponential is near the end of what a float can hold: found faster than the largest number of each row."""
+    if type(x) is not np.ndarray or x.size < 1 << 13:
+        return False
+    return np.minimum.reduce(x, axis=None) > -60 and np.maximum.reduce(x, axis=None) < 60
 
 
 @computes_halves_in_single
@@ -101,6 +111,10 @@ def softmax_back(g, y, dim):
     """y * (g - sum(g * y)), the gradient and, with a tangent for g, the tangent."""
     if _is_native(dim, y, g):
         return native.module("rows").soft("softmax_back", y, g)
+    if dim == y.ndim - 1 and y.size >= 1 << 13 and 64 <= y.shape[-1] <= 1 << 10 and g.shape == y.shape:
+        weighted = g - np.einsum("...i,...i->...", g, y)[..., None]
+        weighted *= y
+        return weighted
     weighted = g * y
     if not y.ndim:
         return weighted - y * weighted
