@@ -4,6 +4,7 @@
 has no polynomial here is a call of the C library's function of that name, right but one number at a time.
 """
 
+import functools
 import math
 import struct
 
@@ -244,8 +245,96 @@ class Floats:
         t = self.type
         return self.body.call(name + ("f" if self.single else ""), t, *[(t, self.lit(a)) for a in args])
 
+    def wider(self, x):
+        """The same number in double, and what computes with those."""
+        return self.body.add(f"fpext float {self.lit(x)} to double"), Floats(self.body, "f8")
+
+    def narrower(self, x):
+        return self.body.add(f"fptrunc double {x} to float")
+
     def power(self, x, y):
-        return self.library("pow", x, y)
+        """exp(y log|x|) in double, then what is special about zeros, negative numbers and infinities."""
+        if not self.single:
+            return self.library("pow", x, y)
+        x, y = self.lit(x), self.lit(y)
+        size = self.intrinsic("fabs", x)
+        wide, double = self.wider(size)
+        exponent, _ = self.wider(y)
+        result = self.narrower(double.exp(double.times(exponent, double.log(wide))))
+        half, both = self.times(y, 0.5), lambda *conditions: self.all(*conditions)
+        whole = self.compare("oeq", self.intrinsic("trunc", y), y)
+        odd = both(whole, self.compare("une", self.intrinsic("trunc", half), half))
+        result = self.select(odd, self.intrinsic("copysign", result, x), result)
+        broken = self.body.add(f"xor i1 {whole}, true")
+        broken = both(
+            broken, self.compare("olt", x, 0.0), self.compare("one", size, math.inf), self.compare("oeq", y, y)
+        )
+        result = self.select(broken, math.nan, result)
+        turns = both(self.compare("oeq", size, 1.0), self.compare("oeq", self.intrinsic("fabs", y), math.inf))
+        one = self.body.add(f"or i1 {self.compare('oeq', y, 0.0)}, {self.compare('oeq', x, 1.0)}")
+        return self.select(self.body.add(f"or i1 {one}, {turns}"), 1.0, result)
+
+    def all(self, first, *others):
+        for other in others:
+            first = self.body.add(f"and i1 {first}, {other}")
+        return first
+
+    def quadrant(self, x):
+        """(number of quarter turns in the low bits of an i64, the rest of the angle in double) of any float.
+
+        Small angles in two steps of pi/2; large ones as whole numbers times the bits of 2/pi that are left after full turns.
+        """
+        wide, double = self.wider(x)
+        turns = double.intrinsic("rint", double.times(wide, 2 / math.pi))
+        small = double.fma(turns, -6.123233995736766e-17, double.fma(turns, -1.5707963267948966, wide))
+        size = self.intrinsic("fabs", x)
+        near = self.compare("olt", size, 2.0**27)
+        add = self.body.add
+        small_turns = double.select(near, turns, 0.0)
+        small_turns = add(f"fptosi double {small_turns} to i64")
+        bits = add(f"zext i32 {self.as_bits(size)} to i64")
+        power = add(f"lshr i64 {bits}, 23")
+        mantissa = add(f"or i64 {add(f'and i64 {bits}, 8388607')}, 8388608")
+        words = []
+        for part, table in enumerate(turn_bits()):
+            name = f"turns{part}"
+            self.body.declared[name] = (
+                f"@{name} = private unnamed_addr constant [256 x i64] [{', '.join(f'i64 {w}' for w in table)}]"
+            )
+            words.append(add(f"load i64, ptr {add(f'getelementptr inbounds i64, ptr @{name}, i64 {power}')}"))
+        product = add(f"shl i64 {add(f'mul i64 {mantissa}, {words[0]}')}, 32")
+        product = add(f"add i64 {product}, {add(f'mul i64 {mantissa}, {words[1]}')}")
+        low = add(f"mul i64 {mantissa}, {words[2]}")
+        product = add(f"add i64 {product}, {add(f'lshr i64 {low}, 32')}")
+        large_turns = add(f"lshr i64 {add(f'add i64 {product}, {1 << 61}')}, 62")
+        rest = add(f"sub i64 {product}, {add(f'shl i64 {large_turns}, 62')}")
+        large = double.times(add(f"sitofp i64 {rest} to double"), math.pi / 2 * 2.0**-62)
+        below = self.compare("olt", x, 0.0)
+        large = double.select(below, add(f"fneg double {large}"), large)
+        large_turns = add(f"select i1 {below}, i64 {add(f'sub i64 0, {large_turns}')}, i64 {large_turns}")
+        return add(f"select i1 {near}, i64 {small_turns}, i64 {large_turns}"), double.select(near, small, large)
+
+    def wave(self, x, ahead):
+        """sin(x + ahead quarter turns)."""
+        turns, angle = self.quadrant(x)
+        double, add = Floats(self.body, "f8"), self.body.add
+        z = double.times(angle, angle)
+        sine = double.fma(double.times(angle, z), double.polynomial(z, SIN), angle)
+        cosine = double.fma(z, double.polynomial(z, COS), 1.0)
+        turns = add(f"add i64 {turns}, {ahead}") if ahead else turns
+        odd = add(f"icmp ne i64 {add(f'and i64 {turns}, 1')}, 0")
+        back = add(f"icmp ne i64 {add(f'and i64 {turns}, 2')}, 0")
+        result = double.select(odd, cosine, sine)
+        result = self.narrower(double.select(back, add(f"fneg double {result}"), result))
+        return self.select(self.compare("olt", self.intrinsic("fabs", x), math.inf), result, math.nan)
+
+    def sin(self, x):
+        if not self.single:
+            return self.library("sin", x)
+        return self.select(self.compare("oeq", x, 0.0), x, self.wave(x, 0))
+
+    def cos(self, x):
+        return self.wave(x, 1) if self.single else self.library("cos", x)
 
     def sign(self, x):
         one = self.intrinsic("copysign", 1.0, x)
@@ -257,6 +346,34 @@ class Floats:
 
     def minimum(self, x, y):
         return self.intrinsic("minimum", x, y)
+
+
+@functools.cache
+def turn_bits():
+    """For every exponent of a float: the 96 bits of 2/pi, in three words, that are left after whole turns are dropped.
+
+    They come from 1/pi in 300 digits: Machin's arctangents in whole numbers.
+    """
+
+    def arctan(n):
+        power = total = one // n
+        k = 1
+        while power:
+            power //= n * n
+            k += 2
+            total += -(power // k) if k % 4 == 3 else power // k
+        return total
+
+    one = 1 << 400
+    pi = 4 * (4 * arctan(5) - arctan(239))
+    turns = (2 * one * one // pi) >> 100  # 2/pi with 300 bits behind the point
+    rows = []
+    for exponent in range(256):
+        scale = exponent - 150  # the float is its mantissa times 2^scale
+        window = turns >> (300 - 94 - scale) if scale >= 0 else 0
+        window &= (1 << 96) - 1
+        rows.append((window >> 64, window >> 32 & 0xFFFFFFFF, window & 0xFFFFFFFF))
+    return tuple(zip(*rows, strict=True))
 
 
 # Polynomials fitted to the functions at Chebyshev's points, in many digits.
@@ -276,6 +393,16 @@ ERF32 = (0.1283791670623609, -0.3761263847599132, 0.11283782622062184, -0.026865
 ERFC32 = (-0.00011981175019221578, 1.1291745850394863, 0.6342640865230018, 0.10687153196442022, -0.023761783463827145,
           0.0033199410520591338, -8.764126644486241e-05, -6.742732656579851e-05, 1.2833912959505306e-05,
           -8.047215009688668e-07)  # fmt: skip
+
+SIN = (
+    -0.16666666666666666,
+    0.008333333333333333,
+    -0.0001984126984126984,
+    2.7557319223985893e-06,
+    -2.505210838544172e-08,
+)
+COS = (-0.5, 0.041666666666666664, -0.001388888888888889, 2.48015873015873e-05, -2.755731922398589e-07,
+       2.08767569878681e-09)  # fmt: skip
 
 ARITHMETIC = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
 WHOLE = {"add": "add", "subtract": "sub", "multiply": "mul", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor",
@@ -298,8 +425,8 @@ SIGNED = {
 }
 INTRINSICS = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "absolute": "fabs",
               "copysign": "copysign"}  # fmt: skip
-OWN = {"exp", "log", "expm1", "log1p", "tanh", "erf", "sign", "power", "maximum", "minimum"}
-LIBRARY = {"log2", "log10", "exp2", "sin", "cos", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh",
+OWN = {"exp", "log", "expm1", "log1p", "tanh", "erf", "sign", "sin", "cos", "power", "maximum", "minimum"}
+LIBRARY = {"log2", "log10", "exp2", "tan", "sinh", "cosh", "asin", "acos", "atan", "asinh",
            "acosh", "atanh", "atan2", "hypot", "fmax", "fmin", "erfc", "lgamma"}  # fmt: skip
 FUNCTIONS = frozenset((*ARITHMETIC, *WHOLE, *ORDER, *INTRINSICS, *OWN, *LIBRARY, "where", "cast", "negative", "logical_not",
                        "invert", "isnan", "isinf", "isfinite"))  # fmt: skip

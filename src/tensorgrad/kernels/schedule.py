@@ -165,9 +165,9 @@ class Scheduler:
         start = max([first, *[self.place[s] for s in soft]])
         for index in range(start, len(self.steps)):
             step = self.steps[index]
-            if type(step) is Loops and step.shape == shape and len(step.members) < MOST:
-                if len(step.reads | bases) <= READS or (soft and self.place[soft[-1]] == index):
-                    break
+            fits = type(step) is Loops and step.shape == shape and len(step.members) < MOST
+            if fits and (len(step.reads | bases) <= READS or (soft and self.place[soft[-1]] == index)):
+                break
         else:
             index = len(self.steps)
             self.steps.append(Loops(shape))
