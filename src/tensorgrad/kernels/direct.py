@@ -7,6 +7,7 @@ Padding between two rows is shared by both, so little is computed for nothing; t
 The gradient in the weights is the product of such lines of x and of g. One text serves all sizes, so it is compiled once.
 """
 
+import contextlib
 import functools
 import itertools
 import math
@@ -431,6 +432,24 @@ def aligned(count, dtype):
     return array[start : start + count * dtype.itemsize].view(dtype)
 
 
+_spare = {}  # (plan, which) -> lines that were used before: outside the numbers they are still zero
+SPARES = 16
+
+
+@contextlib.contextmanager
+def lines(plan, *which):
+    """Lines of zeros for the packed samples of a plan, used again by its next call; which: (name, count, dtype) of each."""
+    found = []
+    for name, count, dtype in which:
+        array = _spare.pop((plan, name), None)  # whoever comes at the same time makes some of its own
+        found.append(zeros(count, dtype) if array is None else array)
+    yield found
+    for (name, _, _), array in zip(which, found, strict=True):
+        _spare[plan, name] = array
+    while len(_spare) > SPARES:
+        _spare.pop(next(iter(_spare), None), None)
+
+
 def zeros(count, dtype):
     """A line of zeros, aligned for vectors."""
     array = np.zeros(count * dtype.itemsize + 64, np.uint8)
@@ -471,10 +490,10 @@ def convolution(x, w, stride, padding, dilation, groups, bias, size, out):
     x = np.ascontiguousarray(x)
     weights = laid_out(w, groups)
     bias = None if bias is None else np.ascontiguousarray(bias)
-    lines = zeros(p.threads * p.lines, x.dtype)
     sums = np.empty(p.threads * p.sums + 16, x.dtype)
-    table = fill(p.forward_table, FORWARD, {"x": x, "xb": lines, "w": weights, "bias": bias, "out": out, "tmp": sums})
-    forward(table.ctypes.data)
+    with lines(p, ("x", p.threads * p.lines, x.dtype)) as (xb,):
+        table = fill(p.forward_table, FORWARD, {"x": x, "xb": xb, "w": weights, "bias": bias, "out": out, "tmp": sums})
+        forward(address(table))
     return out
 
 
@@ -485,7 +504,7 @@ def weight_gradient(g, x, w_shape, stride, padding, dilation, groups):
     p = plan(x.shape, tuple(w_shape), stride, padding, dilation, groups, g.shape[2:], kind)
     x, g = np.ascontiguousarray(x), np.ascontiguousarray(g)
     gw = np.zeros((p.threads, *w_shape), x.dtype)
-    lines, rows = zeros(p.threads * p.lines, x.dtype), zeros(p.threads * p.g_lines, x.dtype)
-    table = fill(p.weight_table, WEIGHT, {"x": x, "xb": lines, "g": g, "gb": rows, "gw": gw})
-    weight(table.ctypes.data)
+    with lines(p, ("x", p.threads * p.lines, x.dtype), ("g", p.threads * p.g_lines, x.dtype)) as (xb, gb):
+        table = fill(p.weight_table, WEIGHT, {"x": x, "xb": xb, "g": g, "gb": gb, "gw": gw})
+        weight(address(table))
     return gw[0] if p.threads == 1 else np.add.reduce(gw, axis=0)

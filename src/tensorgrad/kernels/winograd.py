@@ -407,11 +407,12 @@ def convolution(x, w, padding, groups, bias, size, out):
             np.matmul(twice, kernels[:, some : some + FEW], out=turned[:, some : some + FEW])
     weights = direct.laid_out(turned.reshape(16 * outputs, channels, 1), 16 * groups)
     bias = None if bias is None else np.ascontiguousarray(bias)
-    lines, flags = direct.zeros(n * p.lines, x.dtype), np.zeros(16 * n, x.dtype)
+    flags = np.zeros(16 * n, x.dtype)
     v, m = (direct.aligned(n * size, x.dtype) for size in (p.v, p.m))
-    arrays = {"x": x, "xb": lines, "w": weights, "bias": bias, "out": out, "v": v, "m": m, "flags": flags}
-    table = direct.fill(p.forward, FORWARD, arrays)
-    forward(address(table))
+    with direct.lines(p, ("x", n * p.lines, x.dtype)) as (xb,):
+        arrays = {"x": x, "xb": xb, "w": weights, "bias": bias, "out": out, "v": v, "m": m, "flags": flags}
+        table = direct.fill(p.forward, FORWARD, arrays)
+        forward(address(table))
     return bool((flags == 0).all())
 
 
@@ -420,13 +421,13 @@ def weight_gradient(g, x, w_shape, padding, groups):
     kind = x.dtype.str[1:]
     p = plan(x.shape, tuple(w_shape), tuple(padding), groups, tuple(g.shape[2:]), kind)
     x, g, n, outputs = np.ascontiguousarray(x), np.ascontiguousarray(g), p.threads, w_shape[0]
-    lines, rows = direct.zeros(n * p.lines, x.dtype), direct.zeros(n * p.g_lines, x.dtype)
     names = dict(zip(WEIGHT, p.weight.tolist(), strict=True))
     v, wt, vt = (direct.aligned(n * names[k] + 64, x.dtype) for k in ("VB", "WB", "TB"))
     sums = np.zeros((n, 16, outputs * p.CG), x.dtype)
-    arrays = {"x": x, "xb": lines, "g": g, "gb": rows, "v": v, "wt": wt, "vt": vt, "m": sums}
-    table = direct.fill(p.weight, WEIGHT, arrays)
-    compiled(kind)[1](address(table))
+    with direct.lines(p, ("x", n * p.lines, x.dtype), ("g", n * p.g_lines, x.dtype)) as (xb, gb):
+        arrays = {"x": x, "xb": xb, "g": g, "gb": gb, "v": v, "wt": wt, "vt": vt, "m": sums}
+        table = direct.fill(p.weight, WEIGHT, arrays)
+        compiled(kind)[1](address(table))
     sums = sums[0] if n == 1 else np.add.reduce(sums, axis=0)
     twice = np.kron(SIGNED, SIGNED).astype(x.dtype).T
     gw = np.empty((9, outputs * p.CG), x.dtype)
