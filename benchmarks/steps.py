@@ -7,6 +7,7 @@ is the time from nothing built to the end of the first compiled step; `peak` the
 """
 
 import argparse
+import itertools
 import json
 import resource
 import statistics
@@ -33,7 +34,7 @@ def training(torch, model, loss_of, x, y):
 
 def layers(torch, *sizes, between):
     parts = []
-    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+    for inputs, outputs in itertools.pairwise(sizes):
         parts += [torch.nn.Linear(inputs, outputs), between()]
     return torch.nn.Sequential(*parts[:-1])
 
