@@ -11,6 +11,7 @@ from tensorgrad.optim import buckets, fused  # noqa: E402
 
 ABSENT = {"SparseAdam"}
 LOOSE = {"Muon": 1e-4}  # its matrix products are rounded to bfloat16, so they differ with the order of the sums
+SAME_IN_HALF = {"SGD", "Adam", "AdamW", "Adagrad", "Adamax", "ASGD", "RMSprop", "Rprop"}
 SHAPES = [(5, 3), (3,), (), (2, 3, 4), (6, 2)]
 
 
@@ -123,6 +124,28 @@ def test_steps_along_the_same_gradients(name, options):
     for p, q in zip(mine, theirs):
         tolerance = LOOSE.get(name, 5e-6)
         np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name, options", [s for s in samples(torch.float32) if s[0] in SAME_IN_HALF], ids=ids)
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_steps_in_half_precision(name, options, dtype):
+    """Every operation of an update is rounded as PyTorch's is, so that nearly all numbers come out the same."""
+    if options.keys() & {"foreach", "fused"}:
+        pytest.skip("which PyTorch rounds in other places")
+    rng = np.random.default_rng(0)
+    start, *gradients = (rng.normal(size=(64, 32)).astype("f4") for _ in range(21))
+    found = []
+    for library in (tensorgrad, torch):
+        kind = getattr(library, dtype)
+        p = library.from_numpy(start.copy()).to(kind).requires_grad_()
+        chosen = {k: translated(v) for k, v in options.items()} if library is tensorgrad else options
+        optimizer = getattr(library.optim, name)([p], **chosen)
+        for g in gradients:
+            p.grad = library.from_numpy(g).to(kind)
+            optimizer.step()
+        found.append(p.detach().float().numpy())
+    same = (found[0] == found[1]) | (np.isnan(found[0]) & np.isnan(found[1]))
+    assert same.mean() > 0.99 if name == "Rprop" else same.mean() > 0.995
 
 
 @pytest.fixture(name="fuse")

@@ -19,11 +19,11 @@ from tensorgrad.autograd.modes import state as modes_state
 from tensorgrad.optim import fused
 from tensorgrad.optim.buckets import SMALL, Bucket, fits
 from tensorgrad.optim.optimizer import Optimizer
-from tensorgrad.optim.vocabulary import OnTensors
+from tensorgrad.optim.vocabulary import OnHalf, OnTensors
 from tensorgrad.tensor import Tensor, wrap
 
 DEVICES = "['cuda', 'xpu', 'hpu', 'privateuseone', 'xla']"
-on_tensors = OnTensors()
+on_tensors, on_half = OnTensors(), OnHalf()
 
 
 class Plan:
@@ -218,11 +218,8 @@ class Elementwise(Optimizer):
             for name, value in now.items():
                 own[name].fill_(value)
         buffers = [own[name] for name in self.buffers(group)]
-        if p._spec.dtype.itemsize == 2 and not modes_state.recording:  # computed in float32, rounded once
-            wide, states = p.float(), [b.float() for b in buffers]
-            self.update(on_tensors, wide, gradient.float(), states, options)
-            for narrow, exact in zip((p, *buffers), (wide, *states)):
-                narrow.copy_(exact)
+        if p._spec.dtype.itemsize == 2 and not modes_state.recording:
+            self.update(on_half, p, gradient, buffers, options)
         elif p._spec.dtype.is_complex:
             from tensorgrad import view_as_real
 

@@ -193,6 +193,51 @@ class OnTensors:
         return (zeros + above).where(x > 0, (zeros + below).where(x < 0, zeros + zero))
 
 
+def wide(x):
+    """A Tensor of half precision in float32; anything else as it is."""
+    return x.float() if isinstance(x, Tensor) else x
+
+
+def rounded(number, x):
+    """A number as the dtype of a Tensor has it: PyTorch's `alpha`."""
+    return float(x._spec.dtype.numpy.type(number)) if isinstance(number, (int, float)) else number
+
+
+class OnHalf(OnTensors):
+    """On Tensors of half precision: each word computes in float32 and rounds its result, as PyTorch's operations do."""
+
+    def scale(self, x, factor):
+        x.copy_(wide(x) * factor)
+
+    def add(self, x, y, factor=1):
+        x.copy_(wide(x) + wide(y) * rounded(factor, x))
+
+    def add_product(self, x, a, b, factor=1):
+        x.copy_(wide(x) + wide(a) * factor * wide(b))
+
+    def add_quotient(self, x, a, b, factor=1):
+        x.copy_(wide(x) + wide(a) * factor / wide(b))
+
+    def approach(self, x, goal, weight):
+        x.copy_(wide(x).lerp(wide(goal), weight))
+
+    def change(self, x, factor, low, high):
+        self.scale(x, wide(factor.to(x.dtype)))
+        x.clamp_(low, high)
+
+    def shifted(self, x, number):
+        return (wide(x) + number).to(x.dtype)
+
+    def divided(self, x, y):
+        return (wide(x) / wide(y)).to(x.dtype)
+
+    def sum(self, x, y, factor=1):
+        return (wide(x) + wide(y) * rounded(factor, x)).to(x.dtype)
+
+    def product(self, x, y):
+        return wide(x) * wide(y)  # in float32: what it becomes part of is rounded
+
+
 def kept(x):
     """A copy that is safe to be saved for the derivative, while gradients are recorded."""
     return x.clone() if state.recording and isinstance(x, Tensor) else x
