@@ -218,9 +218,10 @@ def test_empty_batch():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("sizes", [(5, 3, 2, 4), (4, 17, 5, 33), (7, 8, 32, 64), (3, 1, 1, 1)], ids=str)
 @pytest.mark.parametrize("reverse", [False, True])
-def test_compiled_steps_give_numpys_numbers(cell, dtype, sizes, reverse):
+def test_compiled_steps_give_numpys_numbers(monkeypatch, cell, dtype, sizes, reverse):
     """Code made for the processor against the same steps in NumPy, with and without what is optional."""
     pytest.importorskip("llvmlite")
+    monkeypatch.setattr(kernels, "LEAST", 0)
     steps, batch, inputs, hidden = sizes
     gates, rng = kernels.GATES[cell] * hidden, np.random.default_rng(0)
     draw = lambda *s: (rng.standard_normal(s) / np.sqrt(hidden)).astype(dtype)
@@ -244,8 +245,9 @@ def test_compiled_steps_give_numpys_numbers(cell, dtype, sizes, reverse):
                 np.testing.assert_allclose(b, a, rtol=0, atol=tolerance)
 
 
-def test_states_that_saturate_do_so_in_compiled_steps_too():
+def test_states_that_saturate_do_so_in_compiled_steps_too(monkeypatch):
     pytest.importorskip("llvmlite")
+    monkeypatch.setattr(kernels, "LEAST", 0)
     big = np.array([[1e4, -1e4, 50.0, -50.0, 0.0]]).repeat(3, 0).astype("float32")[None]
     eye = np.concatenate([np.eye(5, dtype="float32")] * 4)
     zero = np.zeros((3, 5), "float32")

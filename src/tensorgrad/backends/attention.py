@@ -14,6 +14,7 @@ from tensorgrad.backends import native
 from tensorgrad.backends.precision import is_half
 
 BLOCK = 1 << 18  # scores at a time
+LEAST = 1 << 14  # multiply-adds from which compiled blocks are used
 
 
 def attend(q, k, v, mask, causal, scale):
@@ -125,10 +126,10 @@ def like(x, shape):
 
 def compiled(q, k, v, mask):
     """Whether code made for this processor does the work."""
-    return (
-        mask is None and native.ready(q[..., 0].size * k.shape[-2] * (q.shape[-1] + 8) * 1e-10)
-        and native.module("attention").fits(q, k, v)
-    )  # fmt: skip
+    if mask is not None:
+        return False
+    work = q.size * k.shape[-2]
+    return work >= LEAST and native.ready(work * 1e-10) and native.module("attention").fits(q, k, v)
 
 
 def single(*arrays):

@@ -15,6 +15,7 @@ import numpy as np
 from tensorgrad.backends import native
 from tensorgrad.backends.precision import is_half
 
+LEAST = 1 << 16  # multiply-adds from which compiled steps are used
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
 
@@ -41,8 +42,12 @@ def forward(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, cell, sizes, reverse):
 
 def compiled(x, h0, w_ih, w_hh):
     """Whether code made for this processor does the work."""
-    seconds = len(x) * (2e-5 + x.shape[1] * w_hh.size * 1e-10)
-    return native.ready(seconds) and native.module("recurrent").fits(x, h0, w_ih, w_hh)
+    work = x[..., 0].size * w_hh.size
+    return (
+        work >= LEAST
+        and native.ready(len(x) * 2e-5 + work * 1e-10)
+        and native.module("recurrent").fits(x, h0, w_ih, w_hh)
+    )
 
 
 def step_by_step(x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, cell, sizes, reverse):
