@@ -166,6 +166,8 @@ _OUT = {"sparse tensors": "sparse sparse_coo_tensor sparse_csr_tensor sparse_csc
         "nested tensors": "nested jagged",
         "TorchScript, graph capture or export": "jit export onnx fx",
         "distributed training": "distributed",
+        "tensors in memory shared by processes (utils.data loads batches in processes of its own)": "multiprocessing",
+        "downloads of models": "hub",
         "__torch_function__ and dispatcher overrides": "overrides library",
         "profiler (compile(..., explain=True) times kernels)": "profiler"}  # fmt: skip
 _OUT = {_name: _what for _what, _names in _OUT.items() for _name in _names.split()}
