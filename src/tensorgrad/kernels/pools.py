@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 from tensorgrad.kernels import machine
-from tensorgrad.kernels.code import Part, address, module, parallel, words
-from tensorgrad.kernels.direct import three
+from tensorgrad.kernels.code import Part, Vectors, address, module, parallel, words
+from tensorgrad.kernels.direct import Shape, three
 
 THREADS_FROM = 100_000  # places looked at from which a second thread pays for its start
 WINDOW = "threads N D H W OD OH OW KD KH KW sd sh sw pd ph pw dd dh dw"
@@ -170,12 +170,108 @@ def write_share(kind, declared):
     return c
 
 
+class Pairs(Pool):
+    """Windows of 2 x 2 side by side, a vector of them at a time: lines of x are parted into even and odd places."""
+
+    def __init__(self, name, fields, kind, lanes, declared):
+        super().__init__(name, fields, POINTERS, kind, declared)
+        self.v, self.lanes = Vectors(self, kind, lanes), lanes
+        self.twice = Vectors(self, kind, 2 * lanes)
+        self.winner = f"<{lanes} x i8>"
+
+    def mask(self, count, lanes):
+        """Which lanes are below a count."""
+        t, steps = f"<{lanes} x i64>", ", ".join(f"i64 {k}" for k in range(lanes))
+        all_ = self.add(f"insertelement {t} poison, i64 {count}, i64 0")
+        all_ = self.add(f"shufflevector {t} {all_}, {t} poison, <{lanes} x i32> zeroinitializer")
+        return self.add(f"icmp sgt {t} {all_}, <{steps}>")
+
+    def take(self, t, suffix, lanes, pointer, mask):
+        """The lanes of a mask from memory, zeros elsewhere."""
+        name, flags = f"llvm.masked.load.{suffix}.p0", f"<{lanes} x i1>"
+        self.declared[name] = f"declare {t} @{name}(ptr, i32, {flags}, {t})"
+        return self.add(f"call {t} @{name}(ptr {pointer}, i32 1, {flags} {mask}, {t} zeroinitializer)")
+
+    def put(self, x, t, suffix, lanes, pointer, mask):
+        """The lanes of a mask to memory."""
+        name, flags = f"llvm.masked.store.{suffix}.p0", f"<{lanes} x i1>"
+        self.declared[name] = f"declare void @{name}({t}, ptr, i32, {flags})"
+        self.lines.append(f"  call void @{name}({t} {x}, ptr {pointer}, i32 1, {flags} {mask})")
+
+    def shuffled(self, v, x, y, order):
+        order = ", ".join(f"i32 {k}" for k in order)
+        return self.add(f"shufflevector {v.type} {x}, {v.type} {y}, <{len(list(order.split(',')))} x i32> <{order}>")
+
+    def blocks(self):
+        """Loop over vectors of results: (their place, the place of their first input in x, their mask, that of a line of x)."""
+        f, lanes = self.f, self.lanes
+        with self.share(f["N"]) as plane, self.loop(0, f["OD"]) as oh:
+            line = self.times(self.plus(self.times(plane, f["OD"]), oh), f["OW"])
+            source = self.times(self.plus(self.times(plane, f["D"]), self.times(oh, 2)), f["W"])
+            with self.loop(0, f["OW"], lanes) as o:
+                left = self.minus(f["OW"], o)
+                masks = self.mask(left, lanes), self.mask(self.times(left, 2), 2 * lanes)
+                yield self.plus(line, o), self.plus(source, self.times(o, 2)), *masks
+
+
+def write_pairs(kind, lanes, declared):
+    """max_pool of windows of 2 x 2 side by side."""
+    c = Pairs("pairs", MAX, kind, lanes, declared)
+    v, twice, flags = c.v, c.twice, f"<{lanes} x i1>"
+    for place, source, mask, both in c.blocks():
+        best, winners = None, "zeroinitializer"
+        for row in range(2):
+            at = c.at(c.f["x"], c.plus(source, c.times(c.f["W"], row)), c.t)
+            x = c.take(twice.type, twice.suffix, 2 * lanes, at, both)
+            for column in range(2):
+                seen = c.shuffled(twice, x, x, range(column, 2 * lanes, 2))
+                if best is None:
+                    best = seen
+                    continue
+                larger = c.add(f"fcmp ogt {v.type} {seen}, {best}")
+                larger = c.add(f"or {flags} {larger}, {c.add(f'fcmp uno {v.type} {seen}, {seen}')}")
+                best = c.add(f"select {flags} {larger}, {v.type} {seen}, {v.type} {best}")
+                number = f"<{', '.join([f'i8 {2 * row + column}'] * lanes)}>"
+                winners = c.add(f"select {flags} {larger}, {c.winner} {number}, {c.winner} {winners}")
+        c.put(best, v.type, v.suffix, lanes, c.at(c.f["out"], place, c.t), mask)
+        c.put(winners, c.winner, f"v{lanes}i8", lanes, c.at(c.f["winners"], place, "i8"), mask)
+    return c
+
+
+def write_pairs_back(kind, lanes, declared):
+    """max_pool_gradient of windows of 2 x 2 side by side."""
+    c = Pairs("pairs_back", words(WINDOW + " g gx winners"), kind, lanes, declared)
+    f, v, flags = c.f, c.v, f"<{lanes} x i1>"
+    order = [k // 2 + lanes * (k % 2) for k in range(2 * lanes)]
+    for place, source, mask, both in c.blocks():
+        g = c.take(v.type, v.suffix, lanes, c.at(f["g"], place, c.t), mask)
+        winners = c.take(c.winner, f"v{lanes}i8", lanes, c.at(f["winners"], place, "i8"), mask)
+        for row in range(2):
+            parts = []
+            for column in range(2):
+                number = f"<{', '.join([f'i8 {2 * row + column}'] * lanes)}>"
+                won = c.add(f"icmp eq {c.winner} {winners}, {number}")
+                parts.append(c.add(f"select {flags} {won}, {v.type} {g}, {v.type} zeroinitializer"))
+            line = c.shuffled(v, *parts, order)
+            to = c.at(f["gx"], c.plus(source, c.times(f["W"], row)), c.t)
+            c.put(line, c.twice.type, c.twice.suffix, 2 * lanes, to, both)
+    zero, width, height = c.math.lit(0.0), c.times(f["OW"], 2), c.times(f["OD"], 2)
+    with c.share(f["N"]) as plane, c.loop(0, f["D"]) as row:  # what no window sees
+        to = c.at(f["gx"], c.times(c.plus(c.times(plane, f["D"]), row), f["W"]), c.t)
+        seen = c.compare("slt", row, height)
+        first = c.add(f"select i1 {seen}, i64 {width}, i64 0")
+        with c.loop(first, f["W"]) as k:
+            c.write(zero, to, k)
+    return c
+
+
 @functools.cache
 def compiled(kind, wide):
     """The kernels by name, for float32 ("f4") or float64 ("f8"); wide: winners take 32 bits."""
-    declared, names = {}, ("max", "max_back", "mean", "share")
+    declared, names = {}, ("max", "max_back", "mean", "share", "pairs", "pairs_back")
+    lanes = Shape(machine.engine().features, kind).lanes
     codes = [write_max(kind, wide, declared), write_max_back(kind, wide, declared), write_mean(kind, declared),
-             write_share(kind, declared)]  # fmt: skip
+             write_share(kind, declared), write_pairs(kind, lanes, declared), write_pairs_back(kind, lanes, declared)]  # fmt: skip
     public = [parallel(name, f"{name}_work", declared, machine.threads()) for name in names]
     return dict(zip(names, machine.functions(module(codes, public, declared), names), strict=True))
 
@@ -201,12 +297,25 @@ def call(name, shape, window, size, dtype, arrays, wide=False):
     compiled(dtype.str[1:], wide)[name](table.ctypes.data)
 
 
+def in_pairs(kernel, stride, padding, dilation):
+    """Whether windows are 2 x 2, side by side."""
+    return tuple(kernel) == tuple(stride) == (2, 2) and tuple(padding) == (0, 0) and tuple(dilation) == (1, 1)
+
+
 def max_pool(x, kernel, stride, padding, dilation, size):
     """max_pool of backends.pooling."""
     x, wide = np.ascontiguousarray(x), math.prod(kernel) > 256
     out = np.empty((*x.shape[: -len(size)], *size), x.dtype)
     winners = np.empty(out.shape, np.int32 if wide else np.uint8)
-    call("max", x.shape, (kernel, stride, padding, dilation), size, x.dtype, (x, out, winners), wide)
+    call(
+        "pairs" if in_pairs(kernel, stride, padding, dilation) else "max",
+        x.shape,
+        (kernel, stride, padding, dilation),
+        size,
+        x.dtype,
+        (x, out, winners),
+        wide,
+    )
     return out, winners
 
 
@@ -215,7 +324,15 @@ def max_pool_gradient(g, winners, spatial, kernel, stride, padding, dilation):
     g, winners, dims = np.ascontiguousarray(g), np.ascontiguousarray(winners), len(spatial)
     gx = np.empty((*g.shape[:-dims], *spatial), g.dtype)
     window, size = (kernel, stride, padding, dilation), g.shape[-dims:]
-    call("max_back", gx.shape, window, size, g.dtype, (g, gx, winners), winners.itemsize > 1)
+    call(
+        "pairs_back" if in_pairs(*window) else "max_back",
+        gx.shape,
+        window,
+        size,
+        g.dtype,
+        (g, gx, winners),
+        winners.itemsize > 1,
+    )
     return gx
 
 
