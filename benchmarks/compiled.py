@@ -41,7 +41,8 @@ def measure(contender, name, seconds, threads):
             machine.threads = lambda: threads
     module.manual_seed(0)
     start = time.perf_counter()
-    step = STEPS[name](module, module.compile if compiled else None)
+    step = STEPS[name](module)
+    step = module.compile(step) if compiled else step
     step()
     found = {"first": time.perf_counter() - start, "us": timed(step, seconds)}
     if compiled:
@@ -54,9 +55,7 @@ def parts(step):
     from tensorgrad.compiler.explain import row
     from tensorgrad.kernels.schedule import Host, Loops, Product
 
-    inside = [step, *(cell.cell_contents for cell in getattr(step, "__closure__", None) or ())]
-    compiled = next(thing for thing in inside if hasattr(thing, "programs"))
-    program = next(iter(compiled.programs.values()))[0].program
+    program = next(iter(step.programs.values()))[0].program
     steps = [s for s in program.plan.steps if not (type(s) is Loops and 0 in s.shape)]
     found = {"work": 0.0, "bytes": 0.0, "products": 0.0, "loops": 0.0, "python": 0.0, "arena": program.arena_size}
     names = {Loops: "loops", Product: "products", Host: "python"}

@@ -8,6 +8,7 @@ from tensorgrad.kernels.mathematics import TYPES, Body, kind_of, literal
 from tensorgrad.kernels.schedule import Access, contiguous
 from tensorgrad.kernels.values import VIEWS, CannotRecord
 
+LONG_SUM = 1 << 14  # numbers that are added up in one row
 LONG = 8  # turns from which an inner loop stays a loop, so that it is vectorised and not the loop around it
 LOOP = ", !loop"  # where its metadata will stand
 BARRIERS = ("embed", "scatter", "gather")
@@ -82,6 +83,7 @@ class Nest:
             merge = last is not None and not barrier and axis not in alone and last not in alone
             merge = merge and all(s[last] == s[axis] * shape[axis] for s in strides)
             merge = merge and all((axis in r) == (last in r) for r in sets)
+            merge = merge and not (sets and self.sizes[-1] * shape[axis] > LONG_SUM)
             if merge:
                 self.sizes[-1] *= shape[axis]
             else:
@@ -252,16 +254,19 @@ class Nest:
         reductions = [v for v in self.step.members if v.op == "reduce"]
         parts = {v: self.split(v) for v in reductions}
         collects = [v for v in reductions if parts[v][1]] + [v for v in self.step.members if v.op == "scatter"]
-        slots = {v: f"%acc{n}" for n, v in enumerate(reductions) if parts[v][0] < depth}
-        for v, slot in slots.items():
-            opening.append(f"  {slot} = alloca {TYPES[kind_of(v.dtype)]}")
+        # A sum has a register for each loop that it goes over, so that no long row of small numbers is added to a large one
+        slots = {v: {k: f"%acc{n}.{k}" for k in range(parts[v][0], depth)} for n, v in enumerate(reductions)}
+        for v, levels in slots.items():
+            opening += [f"  {slot} = alloca {TYPES[kind_of(v.dtype)]}" for slot in levels.values()]
         opening += self.fills(collects)
         lines = self.body.lines
 
         def begin(loop):
-            for v, slot in slots.items():
-                if parts[v][0] == loop:
-                    lines.append(f"  store {TYPES[kind_of(v.dtype)]} {identity(v.attr[0], v.dtype)}, ptr {slot}")
+            for v, levels in slots.items():
+                if loop in levels:
+                    lines.append(
+                        f"  store {TYPES[kind_of(v.dtype)]} {identity(v.attr[0], v.dtype)}, ptr {levels[loop]}"
+                    )
             low, high = ("%lo", "%hi") if loop == 0 else ("0", str(self.sizes[loop]))
             del high
             lines.append(f"  br label %pre{loop}")
@@ -279,9 +284,15 @@ class Nest:
             whole = loop == depth - 1 and loop and self.sizes[loop] >= LONG
             lines.append(f"  br i1 %c{loop}, label %loop{loop}, label %exit{loop}{LOOP if whole else ''}")
             lines.append(f"exit{loop}:")
-            for v, slot in slots.items():
-                if parts[v][0] == loop:
-                    x = self.body.add(f"load {TYPES[kind_of(v.dtype)]}, ptr {slot}")
+            for v, levels in slots.items():
+                if loop not in levels:
+                    continue
+                t = TYPES[kind_of(v.dtype)]
+                x = self.body.add(f"load {t}, ptr {levels[loop]}")
+                if loop - 1 in levels:
+                    old = self.body.add(f"load {t}, ptr {levels[loop - 1]}")
+                    lines.append(f"  store {t} {self.combine(v.attr[0], v.dtype, old, x)}, ptr {levels[loop - 1]}")
+                else:
                     place = self.result_place(v)
                     if parts[v][1]:
                         self.into_memory(v, v.attr[0], x, place)
@@ -295,10 +306,10 @@ class Nest:
             register = self.compute(value)
             if value.op == "reduce":
                 kind = value.attr[0]
-                if value in slots:
-                    t = TYPES[kind_of(value.dtype)]
-                    old = self.body.add(f"load {t}, ptr {slots[value]}")
-                    lines.append(f"  store {t} {self.combine(kind, value.dtype, old, register)}, ptr {slots[value]}")
+                if slots[value]:
+                    t, slot = TYPES[kind_of(value.dtype)], slots[value][depth - 1]
+                    old = self.body.add(f"load {t}, ptr {slot}")
+                    lines.append(f"  store {t} {self.combine(kind, value.dtype, old, register)}, ptr {slot}")
                 elif parts[value][1]:
                     self.into_memory(value, kind, register, self.result_place(value))
                 else:
