@@ -105,7 +105,9 @@ class Rows:
 
     def __init__(self, name, parameters, kind, lanes, declared):
         t = "float" if kind == "f4" else "double"
-        self.code = Code(name, [*[("ptr", p) for p in parameters.split()], ("i64", "seen"), ("i64", "M")], declared, True)
+        self.code = Code(
+            name, [*[("ptr", p) for p in parameters.split()], ("i64", "seen"), ("i64", "M")], declared, True
+        )
         self.kind, self.t, self.lanes = kind, t, lanes
         self.f = tiles.VectorFloats(self.code, kind, lanes)
         self.v, self.one = self.f.v, Floats(self.code, kind)
@@ -296,7 +298,11 @@ def compiled(kind):
         declared = {}
         codes = [tiles.write_tile(kind, shape.lanes, rows, declared) for rows in tiles.sizes(shape)]
         codes += [write_packing(name, kind, tiles.width(shape), declared) for name in ("turned", "upright")]
-        codes += [more(kind, shape.lanes, declared), write_copy(kind, shape.lanes, declared), write(kind, shape, declared)]
+        codes += [
+            more(kind, shape.lanes, declared),
+            write_copy(kind, shape.lanes, declared),
+            write(kind, shape, declared),
+        ]
         public = [parallel("run", "work", declared, machine.threads())]
         found += machine.functions(module(codes, public, declared), ["run"])
     return (*found, tiles.width(shape), tiles.sizes(shape)[0])
