@@ -250,7 +250,10 @@ class Program:
                 names.append(f"step{number}")
                 writer.segment(names[-1], [step])
         compiled = iter(machine.functions(writer.module(), names, keep=False) if names else ())
-        runs = [next(compiled) if self.native(step) else self.host(step, drawing=False) for step in steps]
+        native = list(map(self.native, steps))
+        runs = [
+            next(compiled) if own else self.host(step, drawing=False) for own, step in zip(native, steps, strict=True)
+        ]
         bound, table = list(self.bound), self.table.copy()
         best, clock = [float("inf")] * len(runs), time.perf_counter
         try:
@@ -259,9 +262,9 @@ class Program:
                 self.bind(number, bound[number].copy())
             held = self.prepare()[1]
             for _ in range(repeats):
-                for number, (step, run) in enumerate(zip(steps, runs, strict=True)):
+                for number, (own, run) in enumerate(zip(native, runs, strict=True)):
                     start = clock()
-                    if self.native(step):
+                    if own:
                         run(self.pointer)
                     else:
                         run(self.bound, held)
