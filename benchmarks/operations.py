@@ -212,6 +212,9 @@ def peak(step, library):
         most = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return (most - before) / 1e6
+    import ctypes
+
+    ctypes.CDLL(None).malloc_trim(0)  # memory that was freed goes back, or it would be used again unseen
     before = _status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")
     step()
