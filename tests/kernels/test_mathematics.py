@@ -196,3 +196,12 @@ def test_half_precision(torch):
         found, expected = torch.compile(f)(x, y), f(x, y)
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(found.float().numpy(), expected.float().numpy(), rtol=2e-3)
+
+
+@pytest.mark.parametrize("shape", [(1_600_000,), (40, 40, 1000), (1_600_003,)])
+def test_long_sums_stay_exact(torch, shape):
+    x = torch.rand(shape) + 1
+    total, square = torch.compile(lambda x: (x.sum(), ((x - 1) * (x - 1)).mean()))(x)
+    exact = x.double()
+    assert abs(total.item() / exact.sum().item() - 1) < (1e-6 if shape[0] % 2 == 0 else 1e-5)
+    assert abs(square.item() / ((exact - 1) ** 2).mean().item() - 1) < 1e-5

@@ -36,6 +36,13 @@ def identity(kind, dtype):
     return str(low if kind == "maximum" else high)
 
 
+def piece_of(size):
+    """The largest part of up to 4096 that a long row can be cut into evenly, 0 if there is none of a useful size."""
+    if size <= LONG_SUM:
+        return 0
+    return next((n for n in range(4096, 255, -1) if size % n == 0), 0)
+
+
 class Nest:
     """The function of one nest of loops."""
 
@@ -90,9 +97,16 @@ class Nest:
                 self.sizes.append(shape[axis])
             self.loop_of[axis] = len(self.sizes) - 1
             last = axis
-        self.inner_axis = {}  # loop -> its last axis, whose stride is the loop's
-        for axis, loop in self.loop_of.items():
-            self.inner_axis[loop] = axis
+        last_axes = {loop: axis for axis, loop in self.loop_of.items()}  # of each loop: its stride is the loop's
+        reduced = {self.loop_of[a] for r in sets for a in r if a in self.loop_of}
+        sizes, self.inner_axis, moved = [], {}, {}  # loop -> (its last axis, how many of its elements a turn goes over)
+        for loop, size in enumerate(self.sizes):
+            piece = 0 if loop not in reduced or barrier or last_axes[loop] in alone else piece_of(size)
+            moved[loop] = (len(sizes), len(sizes) + 1) if piece else (len(sizes),)
+            for part, step in ((size // piece, piece), (piece, 1)) if piece else ((size, 1),):
+                self.inner_axis[len(sizes)] = last_axes[loop], step
+                sizes.append(part)
+        self.sizes, self.loops_of = sizes, {axis: moved[loop] for axis, loop in self.loop_of.items()}
 
     # Addresses
 
@@ -104,14 +118,14 @@ class Nest:
 
     def index(self, axis):
         """The register of an axis that is a loop of its own."""
-        loop = self.loop_of.get(axis)
-        return "0" if loop is None else f"%i{loop}"
+        loops = self.loops_of.get(axis)
+        return "0" if loops is None else f"%i{loops[0]}"
 
     def place(self, offset, strides, loops=None):
         """The register of offset + sum of loop index times stride; strides are per axis."""
         total = str(offset)
-        for loop, axis in self.inner_axis.items():
-            stride = strides[axis]
+        for loop, (axis, step) in self.inner_axis.items():
+            stride = strides[axis] * step
             if not stride or (loops is not None and loop not in loops):
                 continue
             part = f"%i{loop}"
@@ -221,7 +235,7 @@ class Nest:
 
     def split(self, value):
         """(first loop of the register part, whether memory collects the rest) of a reduction."""
-        loops = {self.loop_of[a] for a in value.attr[1] if a in self.loop_of}
+        loops = {loop for a in value.attr[1] for loop in self.loops_of.get(a, ())}
         first = len(self.sizes)
         while first - 1 in loops:
             first -= 1
@@ -332,7 +346,7 @@ class Nest:
         for loop in reversed(range(depth)):
             end(loop)
         out = ["entry:", *opening, *lines, "  ret void"]
-        outer = {v for v in reductions if 0 in {self.loop_of[a] for a in v.attr[1] if a in self.loop_of}}
+        outer = {v for v in reductions if any(0 in self.loops_of.get(a, ()) for a in v.attr[1])}
         return list(self.bases), "\n".join(out), depth > 0 and not outer and not collects
 
     def scattered(self, value, register):
