@@ -297,9 +297,9 @@ def call(name, shape, window, size, dtype, arrays, wide=False):
     compiled(dtype.str[1:], wide)[name](table.ctypes.data)
 
 
-def in_pairs(kernel, stride, padding, dilation):
-    """Whether windows are 2 x 2, side by side."""
-    return tuple(kernel) == tuple(stride) == (2, 2) and tuple(padding) == (0, 0) and tuple(dilation) == (1, 1)
+def in_pairs(window, spatial, size):
+    """Whether windows are 2 x 2, side by side, and none hangs over the end."""
+    return window == ((2, 2), (2, 2), (0, 0), (1, 1)) and all(2 * m <= n for m, n in zip(size, spatial, strict=True))
 
 
 def max_pool(x, kernel, stride, padding, dilation, size):
@@ -307,15 +307,9 @@ def max_pool(x, kernel, stride, padding, dilation, size):
     x, wide = np.ascontiguousarray(x), math.prod(kernel) > 256
     out = np.empty((*x.shape[: -len(size)], *size), x.dtype)
     winners = np.empty(out.shape, np.int32 if wide else np.uint8)
-    call(
-        "pairs" if in_pairs(kernel, stride, padding, dilation) else "max",
-        x.shape,
-        (kernel, stride, padding, dilation),
-        size,
-        x.dtype,
-        (x, out, winners),
-        wide,
-    )
+    window = kernel, stride, padding, dilation
+    name = "pairs" if in_pairs(window, x.shape[-len(size) :], size) else "max"
+    call(name, x.shape, window, size, x.dtype, (x, out, winners), wide)
     return out, winners
 
 
@@ -324,15 +318,8 @@ def max_pool_gradient(g, winners, spatial, kernel, stride, padding, dilation):
     g, winners, dims = np.ascontiguousarray(g), np.ascontiguousarray(winners), len(spatial)
     gx = np.empty((*g.shape[:-dims], *spatial), g.dtype)
     window, size = (kernel, stride, padding, dilation), g.shape[-dims:]
-    call(
-        "pairs_back" if in_pairs(*window) else "max_back",
-        gx.shape,
-        window,
-        size,
-        g.dtype,
-        (g, gx, winners),
-        winners.itemsize > 1,
-    )
+    name = "pairs_back" if in_pairs(window, spatial, size) else "max_back"
+    call(name, gx.shape, window, size, g.dtype, (g, gx, winners), winners.itemsize > 1)
     return gx
 
 
