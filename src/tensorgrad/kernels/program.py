@@ -12,10 +12,10 @@ import numpy as np
 from numpy import empty
 
 from tensorgrad.kernels import machine
-from tensorgrad.kernels.emit import Writer
 from tensorgrad.kernels.interpret import interpreted, seen
 from tensorgrad.kernels.schedule import Host, Loops, Product, Scheduler, contiguous
 from tensorgrad.kernels.simplify import turned, unfolded
+from tensorgrad.kernels.writer import Writer
 
 ALIGN = 64
 
