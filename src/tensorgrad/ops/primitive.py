@@ -225,7 +225,9 @@ class Primitive:
             return tuple([edge for edge in edges if edge is not None])
         if self.pullback is not None or len(self.plans) != len(edges):
             return edges
-        return tuple([edge for edge, plan in zip(edges, self.plans, strict=True) if plan is not None or edge is not None])
+        return tuple(
+            [edge for edge, plan in zip(edges, self.plans, strict=True) if plan is not None or edge is not None]
+        )
 
     def saver(self):
         """The function (inputs, params, edges, out) -> saved values: `needs` written as one expression and compiled."""
