@@ -167,7 +167,9 @@ def test_a_killed_worker_is_an_error_and_no_hang():
 
     for n in (9, *[6] * 20):  # the moment at which the others end differs
         start = time.perf_counter()
-        with raises(RuntimeError, "DataLoader worker (pid(s) ", ") exited unexpectedly", "is killed by signal: Killed."):
+        with raises(
+            RuntimeError, "DataLoader worker (pid(s) ", ") exited unexpectedly", "is killed by signal: Killed."
+        ):
             list(data.DataLoader(Items(n, die), 1, num_workers=2))
         assert time.perf_counter() - start < 4
 
