@@ -77,3 +77,19 @@ def test_large_numbers_keep_their_variance():
     with native.using(True):
         y = F.layer_norm(x, (5000,)).numpy()
     assert abs(y.mean()) < 1e-3 and abs(y.var() - 1) < 1e-3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_added_up_where_an_index_says(dtype):
+    rng = np.random.default_rng(3)
+    index, g = rng.integers(0, 50, 900), rng.integers(-9, 10, (900, 40)).astype(dtype)
+    table = np.zeros((50, 40), dtype)
+    assert rows.add_rows(table, index, g)
+    truth = np.zeros_like(table)
+    np.add.at(truth, index, g)
+    assert (table == truth).all()
+    assert not rows.add_rows(table, index - 60, g) and not rows.add_rows(table, index + 1, g)
+    weight = torch.zeros(50, 40, requires_grad=True)
+    with native.using(True):
+        F.embedding(torch.from_numpy(index), weight).backward(torch.from_numpy(g.astype(np.float32)))
+    assert (weight.grad.numpy() == truth).all()

@@ -13,6 +13,8 @@ import math
 
 import numpy as np
 
+from tensorgrad.backends import native
+
 REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 _PAIRS = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
 
@@ -144,6 +146,9 @@ def index_add_into(target, axis, index, values):
            [1., 1.]])
     """
     if not values.size:
+        return
+    rows = axis == 0 and index.ndim == 1 and target.ndim == values.ndim == 2 and target.shape[1] >= 16
+    if rows and native.suits(values, target) and native.module("rows").add_rows(target, index, values):
         return
     before, inner = math.prod(target.shape[:axis]), math.prod(target.shape[axis + 1 :])
     flat, values = target.reshape(-1), np.ascontiguousarray(values, target.dtype)

@@ -15,7 +15,8 @@ THREADS_FROM = 100_000  # numbers from which a second thread pays for its start
 NORMAL = words("threads A B J K given centred by_place ws_b ws_j bs_b bs_j inverse eps x out mean rstd var w b")
 BACK = words("threads A B J K given centred by_place ws_b ws_j GW inverse g x gx mean rstd w gw gb")
 SOFT = words("threads R C x out g")
-POINTERS = {"x", "out", "mean", "rstd", "var", "w", "b", "g", "gx", "gw", "gb"}
+ADD = words("threads N C index x out")
+POINTERS = {"index", "x", "out", "mean", "rstd", "var", "w", "b", "g", "gx", "gw", "gb"}
 FLOATS = {"inverse", "eps"}
 
 
@@ -202,14 +203,28 @@ def write_soft(name, kind, declared):
     return c
 
 
+def write_add(kind, declared):
+    """out[index[n]] += x[n] for rows of C numbers; a thread has a part of the columns."""
+    c = Part("add", ADD, POINTERS, kind, declared)
+    f = c.f
+    first = c.over(c.times(f["C"], "%t"), "%T")
+    last = c.over(c.times(f["C"], c.plus("%t", 1)), "%T")
+    with c.loop(0, f["N"]) as n:
+        to = c.at(f["out"], c.times(c.load(f["index"], n, "i64"), f["C"]), c.t)
+        x = c.at(f["x"], c.times(n, f["C"]), c.t)
+        with c.loop(first, last) as k:
+            c.write(c.math.plus(c.read(to, k), c.read(x, k)), to, k)
+    return c
+
+
 SOFTENED = ("softmax", "log_softmax", "softmax_back", "log_softmax_back")
 
 
 @functools.cache
 def compiled(kind):
     """The kernels by name, for float32 ("f4") or float64 ("f8")."""
-    declared, names = {}, ("normal", "back", *SOFTENED)
-    codes = [write_normal(kind, declared), write_back(kind, declared)]
+    declared, names = {}, ("normal", "back", "add", *SOFTENED)
+    codes = [write(kind, declared) for write in (write_normal, write_back, write_add)]
     codes += [write_soft(name, kind, declared) for name in SOFTENED]
     public = [parallel(name, f"{name}_work", declared, machine.threads()) for name in names]
     return dict(zip(names, machine.functions(module(codes, public, declared), names), strict=True))
@@ -282,3 +297,14 @@ def soft(name, x, g=None):
     R = x.size // C
     call(name, x.dtype, (parts(x, R), R, C), (), (x, out, g))
     return out
+
+
+def add_rows(target, index, x):
+    """target[index[n]] += x[n] for the rows of matrices; False if an index points outside."""
+    rows, columns = target.shape
+    if index.min() < 0 or index.max() >= rows:
+        return False
+    threads = min(machine.threads(), columns // 16) if x.size > THREADS_FROM else 1
+    index, x = np.ascontiguousarray(index, np.int64), np.ascontiguousarray(x)
+    call("add", x.dtype, (threads, len(x), columns), (), (index, x, target))
+    return True

@@ -97,8 +97,9 @@ def choose(condition, a, b, like):
     kind = like.dtype.type
     if isinstance(b, np.ndarray) and not condition.any():
         return b
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) or a - a != 0 or b - b != 0:
-        return np.where(condition, np.asarray(a, like.dtype), np.asarray(b, like.dtype))
+    if not isinstance(a, (int, float)) or not isinstance(b, (int, float)) or a - a != 0 or b - b != 0:
+        # a Symbol (kernels/symbol.py) stands for an array that is not there
+        return np.where(condition, *[v if hasattr(v, "graph") else np.asarray(v, like.dtype) for v in (a, b)])
     if b == 0:  # arithmetic is ten times as fast as a branch for each element
         return np.multiply(condition, kind(a))
     result = np.multiply(condition, kind(a))
