@@ -122,3 +122,69 @@ def test_indices_out_of_bounds(torch):
     with pytest.raises(IndexError, match="index out of range in self"):
         table(torch.tensor([3]))
     np.testing.assert_array_equal(table(torch.tensor([2])).numpy(), x[2:].numpy())
+
+
+HALVES = ["softmax(x, 1)", "log_softmax(x, 1)", "gelu(x)", "silu(x)", "softplus(x)", "layer_norm(x, (4,))", "rms_norm(x, (4,))",
+          "mse_loss(x, x * 2)", "cross_entropy(x, torch.arange(4))", "dropout(x, 0.5, False)", "smooth_l1_loss(x, x * 3)",
+          "scaled_dot_product_attention(x, x, x)", "batch_norm(x, None, None, training=True)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16"])
+def test_half_types(torch, kind):
+    """Computed in float32 and rounded once, as uncompiled."""
+    F = torch.nn.functional
+    x = torch.randn(4, 4).to(getattr(torch, kind))
+    functions = [lambda x, text=text: eval("F." + text, {"F": F, "torch": torch, "x": x}) for text in HALVES]
+    functions += [lambda x: x.sum(1), lambda x: x.amax(1), lambda x: x.var(), lambda x: x.logsumexp(1), lambda x: x.prod(0),
+                  lambda x: x @ x, lambda x: (x > 0.5) * x, lambda x: torch.maximum(x, x.t()), lambda x: x.norm(),
+                  lambda x: torch.where(x > 0, x, -x) / 3, lambda x: x.cumsum(0)]  # fmt: skip
+    for f in functions:
+        found, expected = torch.compile(f)(x), f(x)
+        assert found.dtype is expected.dtype
+        np.testing.assert_allclose(found.float().numpy(), expected.float().numpy(), rtol=1e-2, atol=2e-3)
+
+
+def test_modes_are_part_of_a_program(torch):
+    x, w = torch.randn(3, 3), torch.randn(3, 3)
+    f = torch.compile(lambda x: x @ w)
+    assert f(x).dtype is torch.float32
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert f(x).dtype is torch.bfloat16
+    with torch.inference_mode():
+        assert f(x).is_inference()
+    assert not f(x).is_inference() and f(x).dtype is torch.float32
+
+
+def test_compiled_modules_are_copied(torch):
+    import copy
+    import pickle
+
+    fast = torch.compile(torch.nn.Linear(3, 2))
+    x = torch.randn(2, 3)
+    for twin in (copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+        np.testing.assert_array_equal(twin(x).detach().numpy(), fast(x).detach().numpy())
+        assert twin.weight is not fast.weight
+
+
+def test_custom_functions_hooks_and_checkpoints(torch):
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 3 * x * g
+
+    def f(x):
+        x = x.detach().requires_grad_()
+        y = Square.apply(x)
+        y.register_hook(lambda g: g * 2)
+        z = torch.utils.checkpoint.checkpoint(torch.tanh, y, use_reentrant=False)
+        z.sum().backward()
+        return x.grad
+
+    x = torch.randn(4)
+    np.testing.assert_allclose(torch.compile(f)(x).numpy(), f(x).numpy(), rtol=1e-5, atol=1e-5)

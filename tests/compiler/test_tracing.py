@@ -73,6 +73,22 @@ def test_many_programs_end_with_a_warning_that_says_what_changed(torch):
     assert f.count == 16
 
 
+def test_tensors_that_are_kept(torch):
+    """What a function keeps of its tensors outside is right, and the warning says why no program is used twice."""
+    kept = []
+
+    def f(x):
+        kept.append(x * 2)
+        return x + 1
+
+    fast = torch.compile(f)
+    for n in range(16):
+        fast(torch.full((2,), float(n)))
+    assert [t.tolist() for t in kept] == [[2.0 * n] * 2 for n in range(16)]
+    with pytest.warns(UserWarning, match="kept outside"):
+        fast(torch.ones(2))
+
+
 def test_a_tensor_from_outside_may_change(torch):
     scale = torch.tensor([1.0, 2.0])
     f = torch.compile(lambda x: x * scale)

@@ -35,8 +35,10 @@ def computes_halves_in_single(kernel):
 
 
 def _widened(value):
-    return value.astype(np.float32) if isinstance(value, np.ndarray) and is_half(value.dtype) else value
+    return (
+        value.astype(np.float32) if hasattr(value, "astype") and is_half(value.dtype) else value
+    )  # (also symbols of compile)
 
 
 def _narrowed(value, half):
-    return value.astype(half) if isinstance(value, (np.ndarray, np.float32)) and value.dtype == np.float32 else value
+    return value.astype(half) if hasattr(value, "astype") and value.dtype == np.float32 else value

@@ -72,7 +72,7 @@ class Compiled:
 
     def __init__(self, function, fallback=False, explain=False):
         self.function, self.fallback, self.explaining = function, fallback, explain
-        self.programs, self.count, self.given_up, self.keys = {}, 0, False, []
+        self.programs, self.count, self.given_up, self.keys, self.kept = {}, 0, False, [], False
         self.lock = threading.RLock()
         functools.update_wrapper(self, function)
 
@@ -80,16 +80,20 @@ class Compiled:
         if stack.levels or self.given_up:  # inside a transform or another trace the function itself is what counts
             return self.function(*args, **kwargs)
         if not args and not kwargs:
-            leaves, key = (), (state.recording, dtypes.get_default_dtype())
+            leaves, key = (), (state.recording, state.inference, state.autocast, dtypes.get_default_dtype())
         else:
             leaves, treespec = tree_flatten((args, kwargs))
-            key = (state.recording, dtypes.get_default_dtype(), treespec_key(treespec), *map(key_of, leaves))
+            modes = state.recording, state.inference, state.autocast, dtypes.get_default_dtype()
+            key = (*modes, treespec_key(treespec), *map(key_of, leaves))
         with self.lock:
             for entry in self.programs.get(key, ()):
                 if entry.holds(leaves):
                     result = entry.run(leaves)
                     return result if result is not EAGER else self.function(*args, **kwargs)
             return self.make(key, leaves, args, kwargs)
+
+    def __reduce__(self):
+        return Compiled, (self.function, self.fallback, self.explaining)
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
@@ -120,6 +124,7 @@ class Compiled:
             return self.function(*args, **kwargs)
         self.count += 1
         self.keys.append(key)
+        self.kept = not entry.reusable
         if entry.reusable:
             self.programs.setdefault(key, []).insert(0, entry)
         result = entry.run(leaves) if entry.holds(leaves, first=True) else EAGER
@@ -129,6 +134,8 @@ class Compiled:
 
     def changes(self):
         """What differs between the calls that were traced."""
+        if self.kept:
+            return "nothing, but tensors made inside were kept outside, and such a program is used once"
         columns = list(zip(*self.keys[-4:])) if len({len(k) for k in self.keys[-4:]}) == 1 else []
         changing = [str(set(map(shown, c))) for c in columns if len(set(map(shown, c))) > 1]
         return "; ".join(changing[:3]) or "the mode of modules, options of optimizers, or which gradients there were"

@@ -4,6 +4,7 @@ import gc
 import weakref
 
 from tensorgrad.autograd.graph import tick
+from tensorgrad.autograd.modes import state
 from tensorgrad.autograd.views import alias_of
 from tensorgrad.compiler.backward import Backward
 from tensorgrad.compiler.overlap import Overlap, same_memory
@@ -325,6 +326,8 @@ class Entry:
         for kind, *what in self.template:
             if kind == "fresh":
                 tensor = wrap(results[what[0]])
+                if state.inference:
+                    tensor._spec = tensor._spec.variant(inference=True)
                 if node is not None:
                     self.backward.attach(node, tensor, tensors)
                 tensors += 1

@@ -143,6 +143,10 @@ class Graph:
         args = [a.args[0] if a.op == "expand" and a.args[0].shape == () else a for a in args]
         if all(a.shape == () for a in args) and shape:  # one number for all elements
             return self.expand(self.map(op, args, dtype), shape)
+        if op != "where" and any(half(a.dtype) for a in args):  # computed in float32, rounded once
+            single = np.dtype(np.float32)
+            args = [self.cast(a, single) if half(a.dtype) else a for a in args]
+            return self.cast(self.map(op, args, single if half(np.dtype(dtype)) else dtype), dtype)
         simple = simpler(self, op, args, dtype)
         if simple is not None:
             return simple if simple.shape == shape else self.expand(simple, shape)
@@ -154,9 +158,16 @@ class Graph:
         if not axes:
             return x
         shape = tuple(n for i, n in enumerate(x.shape) if i not in axes)
+        if half(x.dtype):
+            return self.cast(self.reduce(self.cast(x, np.float32), kind, axes), x.dtype)
         if x.op == "expand" and x.args[0].shape == () and kind in ("maximum", "minimum"):
             return self.expand(x.args[0], shape)
         return self.make("reduce", (x,), shape, x.dtype, (kind, axes))
+
+
+def half(dtype):
+    """Whether a dtype is float16 or bfloat16."""
+    return dtype.itemsize == 2 and dtype.kind in "fV"
 
 
 def constant(value, number):
