@@ -28,6 +28,7 @@ def close(found, expected):
             close(found[key], expected[key])
     elif hasattr(expected, "detach"):
         assert found.dtype == expected.dtype and found.shape == expected.shape
+        assert found.requires_grad == expected.requires_grad
         np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-5, atol=2e-6)
     else:
         assert found == expected

@@ -41,16 +41,17 @@ class Backward:
     def of(trace, parts):
         """Trace the backward pass of the outputs; None if none of them depends on a graph."""
         outputs = [t for t in parts if isinstance(t._array, Traced)]
-        if not any(t._node is not None for t in outputs):
-            return None
         made = Backward()
-        made.outputs = [t._node is not None for t in outputs]
+        # (what a transform returns may still hang on its own tape, which leads nowhere)
+        made.outputs = [t._node is not None and bool(boundary_of([t._node], trace.start)) for t in outputs]
+        if not any(made.outputs):
+            return None
         made.freed = False
-        boundary = boundary_of([t._node for t in outputs if t._node is not None], trace.start)
+        boundary = boundary_of([t._node for t, own in zip(outputs, made.outputs, strict=True) if own], trace.start)
         made.edges = boundary
         graph, cotangents, starts = trace.graph, [], []
-        for tensor in outputs:
-            if tensor._node is None:
+        for tensor, own in zip(outputs, made.outputs, strict=True):
+            if not own:
                 cotangents.append(None)
                 continue
             value = graph.input(tuple(tensor.shape), tensor._spec.dtype.numpy, ("cotangent", len(cotangents)))
