@@ -295,13 +295,15 @@ class Floats:
         bits = add(f"zext i32 {self.as_bits(size)} to i64")
         power = add(f"lshr i64 {bits}, 23")
         mantissa = add(f"or i64 {add(f'and i64 {bits}, 8388607')}, 8388608")
-        words = []
-        for part, table in enumerate(turn_bits()):
-            name = f"turns{part}"
-            self.body.declared[name] = (
-                f"@{name} = private unnamed_addr constant [256 x i64] [{', '.join(f'i64 {w}' for w in table)}]"
-            )
-            words.append(add(f"load i64, ptr {add(f'getelementptr inbounds i64, ptr @{name}, i64 {power}')}"))
+        scale = add(f"sub i64 {power}, 150")  # the float is its mantissa times 2^scale
+        block, shift = add(f"ashr i64 {scale}, 5"), add(f"sub i64 32, {add(f'and i64 {scale}, 31')}")
+        blocks = [add(f"icmp eq i64 {block}, {n}") for n in (1, 2, 3)]
+        stream, words = turn_bits(), []
+        for k in range(3):  # 96 bits from where whole turns end, out of the stream
+            word, *others = [stream[n + k] << 32 | stream[n + k + 1] for n in range(4)]
+            for here, other in zip(blocks, others, strict=True):
+                word = add(f"select i1 {here}, i64 {other}, i64 {word}")
+            words.append(add(f"and i64 {add(f'lshr i64 {word}, {shift}')}, 4294967295"))
         product = add(f"shl i64 {add(f'mul i64 {mantissa}, {words[0]}')}, 32")
         product = add(f"add i64 {product}, {add(f'mul i64 {mantissa}, {words[1]}')}")
         low = add(f"mul i64 {mantissa}, {words[2]}")
@@ -338,8 +340,7 @@ class Floats:
 
     def sign(self, x):
         one = self.intrinsic("copysign", 1.0, x)
-        zero = self.compare("ueq", x, 0.0)  # also NaN, which stays what it is; -0 becomes 0
-        return self.select(zero, self.exact("fadd", x, 0.0), one)
+        return self.select(self.compare("ueq", x, 0.0), 0.0, one)  # 0 for NaN too, as PyTorch has it
 
     def maximum(self, x, y):
         return self.intrinsic("maximum", x, y)
@@ -350,10 +351,7 @@ class Floats:
 
 @functools.cache
 def turn_bits():
-    """For every exponent of a float: the 96 bits of 2/pi, in three words, that are left after whole turns are dropped.
-
-    They come from 1/pi in 300 digits: Machin's arctangents in whole numbers.
-    """
+    """The bits of 2/pi in words of 32, the first of weight 2^33: by Machin's formula, in whole numbers."""
 
     def arctan(n):
         power = total = one // n
@@ -366,14 +364,8 @@ def turn_bits():
 
     one = 1 << 400
     pi = 4 * (4 * arctan(5) - arctan(239))
-    turns = (2 * one * one // pi) >> 100  # 2/pi with 300 bits behind the point
-    rows = []
-    for exponent in range(256):
-        scale = exponent - 150  # the float is its mantissa times 2^scale
-        window = turns >> (300 - 94 - scale) if scale >= 0 else 0
-        window &= (1 << 96) - 1
-        rows.append((window >> 64, window >> 32 & 0xFFFFFFFF, window & 0xFFFFFFFF))
-    return tuple(zip(*rows, strict=True))
+    stream = (2 * one * one // pi) >> (400 - 94 - 32 - 96) & (1 << 224) - 1
+    return [stream >> 32 * n & 0xFFFFFFFF for n in range(6, -1, -1)]
 
 
 # Polynomials fitted to the functions at Chebyshev's points, in many digits.
