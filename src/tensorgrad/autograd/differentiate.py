@@ -79,11 +79,11 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         captures = {}
-        for position, tensor in enumerate(inputs):
+        for tensor in inputs:
             node = node_of(tensor) if isinstance(tensor, GradientEdge) else tensor._node
             if node is None:
                 raise RuntimeError("One of the differentiated Tensors does not require grad")
-            captures[node] = position
+            captures[node] = None
     if create_graph:
         warnings.warn(
             "Using backward() with create_graph=True will create a reference cycle between the parameter and its "

@@ -26,7 +26,8 @@ class Task:
 
     def __init__(self, roots, keep, tensors, captures, closed=False):
         self.roots, self.keep, self.tensors = roots, keep, tensors
-        self.captures = captures  # node -> position of the result, or None to accumulate in every leaf
+        # None to accumulate in every leaf, or node -> position in the result of `grad`, None for what hooks made of it.
+        self.captures = captures
         self.captured, self.anomaly = {}, "anomaly" in modes._special
         self.needed = None if captures is None or closed else nodes_towards(captures, roots)
 
@@ -111,7 +112,7 @@ def before_node(task, node, g, fresh):
         parts, g = g, [None] * node.count
         for index, gradient in parts:
             g[index] = gradient if g[index] is None else g[index] + gradient
-    extra = node.extra
+    extra, arrived = node.extra, g
     if extra is not None:
         fresh = False
         if extra.cells:
@@ -124,7 +125,9 @@ def before_node(task, node, g, fresh):
                 old, new = tensor.__dict__.get("_grad"), as_tensor(g if task.tensors else np.array(g))
                 tensor.__dict__["_grad"] = new if old is None else old + new
     if task.captures is not None and node in task.captures:
-        task.captured[node] = g
+        # `grad` gives what arrives at a node that runs too, and what the hooks made of it where the walk ends.
+        runs = task.captures[node] is not None and task.needed is not None and task.needed.get(node.seq)
+        task.captured[node] = arrived if runs else g
     if task.needed is not None and not task.needed.get(node.seq):
         return g, False, False
     if extra is not None and extra.prehooks:

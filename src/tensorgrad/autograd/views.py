@@ -316,7 +316,7 @@ class CopySlices(Node):
     def backward(self, g, saved):
         steps, function = saved
         check_function(function)
-        whole = g.copy()
+        whole = np.array(g)  # g may be a NumPy scalar
         part = follow(steps, whole)
         inner, *others = function.backward(part.copy(), function.saved)
         part[...] = 0 if inner is None else inner

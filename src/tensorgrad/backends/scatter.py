@@ -166,8 +166,8 @@ def index_add_into(target, axis, index, values):
 
 def _matching(values, index):
     """The part of values that index reaches."""
-    if isinstance(values, np.ndarray) and values.ndim and index.ndim:
-        return values[tuple(map(slice, index.shape))]
+    if isinstance(values, np.ndarray) and values.ndim:
+        return values[tuple(map(slice, index.shape or (1,)))]
     return values
 
 

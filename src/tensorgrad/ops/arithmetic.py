@@ -4,8 +4,8 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.ops.both import xp
-from tensorgrad.ops.fitting import check_tensor, is_number
-from tensorgrad.ops.pointwise import binary, inplace, reflected, unary
+from tensorgrad.ops.fitting import check_tensor, is_number, number_array
+from tensorgrad.ops.pointwise import Pointwise, binary, inplace, reflected, unary
 
 BOOL_SUBTRACT = "Subtraction, the `-` operator, with {} tensor{} is not supported. {}"
 TWO_BOOLS = BOOL_SUBTRACT.format("two bool", "s", "Use the `^` or `logical_xor()` operator instead.")
@@ -97,13 +97,34 @@ def _is_complex(x):
     return x.dtype.kind == "c" if isinstance(x, np.ndarray) else x._spec.dtype.is_complex
 
 
-def _scaled(other, alpha, name):
-    """`alpha * other`, with PyTorch's complaints about alpha."""
-    if isinstance(alpha, bool) and not (hasattr(other, "_spec") and other._spec.dtype is dtypes.bool_):
+def _times(b, alpha, half):
+    """alpha * b in the dtype of b, which is that of the result: integers wrap there, half types round there."""
+    product = np.asarray(alpha).astype(b.dtype) * b
+    return product if half is None else product.astype(half).astype(b.dtype)
+
+
+_add_scaled = Pointwise(
+    "add_scaled", lambda a, b, alpha, half: a + _times(b, alpha, half), (lambda: 1, lambda alpha: alpha), ("a", "b"),
+    params=("alpha", "half"), node="AddBackward0",
+)  # fmt: skip
+_sub_scaled = Pointwise(
+    "sub_scaled", lambda a, b, alpha, half: a - _times(b, alpha, half), (lambda: 1, lambda alpha: -alpha), ("a", "b"),
+    params=("alpha", "half"), node="SubBackward0", check=_no_bools,
+)  # fmt: skip
+
+
+def _scaled(primitive, input, other, alpha, out=None, inplace=False):
+    """input + alpha * other, with PyTorch's complaints about alpha."""
+    common = primitive.common_dtype((input, other))
+    if isinstance(alpha, bool) and common is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and (hasattr(other, "_spec") and other._spec.dtype.category <= dtypes.INTEGER):
+    if isinstance(alpha, (float, complex)) and common.category <= dtypes.INTEGER:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    return other * alpha
+    if isinstance(alpha, complex) and not common.is_complex:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    half = common.numpy if common.itemsize == 2 and common.category == dtypes.FLOAT else None
+    params = alpha if half is None else float(number_array(alpha, common)), half
+    return primitive.write((input, other), params) if inplace else primitive.slow((input, other), out, params)
 
 
 def add(input, other, *, alpha=1, out=None):
@@ -112,7 +133,9 @@ def add(input, other, *, alpha=1, out=None):
     >>> torch.add(torch.tensor([1., 2.]), torch.tensor([10., 20.]), alpha=0.5)
     tensor([ 6., 12.])
     """
-    return _add(input, other if alpha == 1 else _scaled(other, alpha, "add"), out=out)
+    if type(alpha) is int and alpha == 1:
+        return _add(input, other, out=out)
+    return _scaled(_add_scaled, check_tensor("add", input), other, alpha, out)
 
 
 def sub(input, other, *, alpha=1, out=None):
@@ -121,7 +144,9 @@ def sub(input, other, *, alpha=1, out=None):
     >>> torch.sub(torch.tensor([1., 2.]), 1)
     tensor([0., 1.])
     """
-    return _sub(input, other if alpha == 1 else _scaled(other, alpha, "sub"), out=out)
+    if type(alpha) is int and alpha == 1:
+        return _sub(input, other, out=out)
+    return _scaled(_sub_scaled, check_tensor("sub", input), other, alpha, out)
 
 
 def div(input, other, *, rounding_mode=None, out=None):
@@ -215,7 +240,7 @@ def rsub(input, other, *, alpha=1):
     tensor([2., 1.])
     """
     check_tensor("rsub", input)
-    return _rsub(input if alpha == 1 else _scaled(input, alpha, "rsub"), other)
+    return _rsub(input, other) if alpha == 1 else _scaled(_sub_scaled, other, input, alpha)
 
 
 reciprocal = unary("reciprocal", lambda x: 1 / x, slope=lambda y: -y * y, doc="""One over each element.
@@ -239,7 +264,16 @@ rsqrt = unary("rsqrt", lambda x: 1 / np.sqrt(x), slope=lambda y: -0.5 * y * y * 
     tensor([0.5000, 0.2500])
     """)  # fmt: skip
 
+mul.primitive.wide = _div.primitive.wide = True
+
 add_, sub_, mul_, div_ = inplace(_add), inplace(_sub), inplace(mul), inplace(_div)
+
+
+def divided(self, other):
+    """`2 / x` as PyTorch computes it, so that the last bit and the graph agree: 2 times the reciprocal."""
+    if is_number(other) or hasattr(other, "_spec"):
+        return reciprocal(self) * other
+    return NotImplemented
 
 
 class ArithmeticMixin:
@@ -249,8 +283,7 @@ class ArithmeticMixin:
 
     __add__, __sub__, __mul__, __truediv__ = _add.operator, _sub.operator, mul.operator, _div.operator
     __floordiv__, __mod__, __pow__ = floor_divide.operator, remainder.operator, _pow.operator
-    __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(_add), _rsub.operator, reflected(mul), reflected(_div)
-    __rdiv__ = __rtruediv__
+    __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(_add), _rsub.operator, reflected(mul), divided
     __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(remainder), reflected(_pow)
     __neg__ = neg
     __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_
@@ -271,7 +304,9 @@ class ArithmeticMixin:
         >>> torch.ones(2).add_(3)
         tensor([4., 4.])
         """
-        return add_(self, other if alpha == 1 else _scaled(other, alpha, "add"))
+        if type(alpha) is int and alpha == 1:
+            return add_(self, other)
+        return _scaled(_add_scaled, self, other, alpha, inplace=True)
 
     def sub_(self, other, *, alpha=1):
         """The in-place form of `sub`.
@@ -279,7 +314,9 @@ class ArithmeticMixin:
         >>> torch.ones(2).sub_(3)
         tensor([-2., -2.])
         """
-        return sub_(self, other if alpha == 1 else _scaled(other, alpha, "sub"))
+        if type(alpha) is int and alpha == 1:
+            return sub_(self, other)
+        return _scaled(_sub_scaled, self, other, alpha, inplace=True)
 
     def div_(self, other, *, rounding_mode=None):
         """The in-place form of `div`.

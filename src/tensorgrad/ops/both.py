@@ -123,9 +123,11 @@ def expand(x, shape):
     """A view of `x` repeated along new or single dimensions; ten times as fast as np.broadcast_to."""
     if isinstance(x, (np.generic, int, float)):
         x = np.asarray(x)
-    if not x.flags.c_contiguous or x.dtype.kind == "V":
-        return np.broadcast_to(x, shape)
     lead = len(shape) - x.ndim
+    if not x.flags.c_contiguous or x.dtype.kind == "V":
+        if shape == (1,) * lead + x.shape:  # nothing is repeated, so it may be written to
+            return x[(None,) * lead]
+        return np.broadcast_to(x, shape)
     strides = [0] * lead + [
         stride if n == m else 0 for n, m, stride in zip(x.shape, shape[lead:], x.strides, strict=True)
     ]
@@ -153,6 +155,15 @@ tensors["conj"] = lambda x: x.conj()  # the primitive would be applied to real t
 @number
 def unsqueeze(x, dim):
     return np.expand_dims(x, dim)
+
+
+@number
+def sign(x):
+    """-1, 0 or 1; 0 for NaN too, as PyTorch has it."""
+    y = np.sign(x)
+    if isinstance(y, np.ndarray) and y.dtype.kind == "f" and (nan := y != y).any():
+        y[nan] = 0
+    return y
 
 
 @number

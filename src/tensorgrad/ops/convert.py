@@ -236,15 +236,9 @@ class ConvertMixin:
             fitting.watch(self, reading=False)
         if type(self._array) is not np.ndarray:
             raise self._array.no_numbers()
-        memory = fitting.owner(self._array)
-        if size <= memory.size and memory.flags.c_contiguous and memory.dtype == self._array.dtype:
-            self._array = memory.reshape(-1)[:size].reshape(shape)
-        else:
-            fresh = np.empty(size, self._array.dtype)
-            flat = self._array.reshape(-1)
-            fresh[: flat.size] = flat[:size]
-            self._array = fresh.reshape(shape)
-        self._spec = fitting.wrap(self._array)._spec
+        if shape != self._array.shape:
+            self._array = fitting.resized(self._array, shape, size)
+            self._spec = fitting.wrap(self._array)._spec
         return self
 
     def set_(self, source=None):

@@ -70,7 +70,7 @@ trunc = fix = unary("trunc", lambda x: np.trunc(x) if x.dtype.kind not in "iu" e
     doc="Round towards zero." + _example("trunc(torch.tensor([1.5, -1.5]))", "tensor([ 1., -1.])"))  # fmt: skip
 _round = unary("round", lambda x: np.round(x) if x.dtype.kind not in "iu" else x.copy(), slope=lambda: 0.0, promote="same",
                boolean=False, complex=False)  # fmt: skip
-sign = unary("sign", lambda x: np.sign(x) if x.dtype.kind != "b" else x.copy(), slope=lambda: 0.0, promote="same", complex=False,
+sign = unary("sign", lambda x: xp.sign(x) if x.dtype.kind != "b" else x.copy(), slope=lambda: 0.0, promote="same", complex=False,
     doc="-1, 0 or 1." + _example("sign(torch.tensor([-3., 0., 2.]))", "tensor([-1.,  0.,  1.])"))  # fmt: skip
 
 

@@ -35,6 +35,8 @@ def copy_(self, src, non_blocking=False):
     >>> torch.zeros(2).copy_(torch.tensor([1, 2]))
     tensor([1., 2.])
     """
+    if fitting.is_number(src):
+        src = wrap(np.asarray(src))
     check_tensor("copy_", src, "other", 1)
     if type(src._array) is ndarray and type(self._array) is ndarray and src.shape != self.shape:
         fit = len(src.shape) <= len(self.shape) and all(

@@ -64,7 +64,8 @@ def exact_number(number, dtype, halves=True):
         number = number if dtype.is_complex or not fits else number.real
     elif dtype.category == dtypes.INTEGER:
         info = np.iinfo(d)
-        fits = number == number and (info.min or -info.max) <= number <= info.max
+        least = info.min if info.min or isinstance(number, (float, np.floating)) else -info.max
+        fits = number == number and least <= number <= info.max
         if fits and number < info.min:
             number = int(number) & info.max
     elif dtype.category >= dtypes.FLOAT and dtype is not dtypes.float64 and dtype is not dtypes.complex128:
@@ -219,14 +220,15 @@ def check_tensor(function, value, argument="input", position=1):
 def broadcast_error(operands):
     """PyTorch's error for shapes that do not broadcast, or None if they do."""
     shapes = [tuple(t.shape) for t in operands if isinstance(t, Tensor)]
+    a = shapes[0] if shapes else ()
     for b in shapes[1:]:
-        a = shapes[0]
         for back in range(1, min(len(a), len(b)) + 1):
             if a[-back] != b[-back] and a[-back] != 1 and b[-back] != 1:
                 return RuntimeError(
                     f"The size of tensor a ({a[-back]}) must match the size of tensor b ({b[-back]}) at non-singleton "
                     f"dimension {max(len(a), len(b)) - back}\nThe shapes are {list(a)} and {list(b)}."
                 )
+        a = np.broadcast_shapes(a, b)
     return None
 
 
@@ -345,7 +347,11 @@ def store(out, result, operands=()):
                 "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
                 stacklevel=4,
             )
-        out._array = np.empty(result._array.shape, out._array.dtype)
+        if any(t is out for t in operands):
+            raise RuntimeError(
+                f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(result.shape)}"
+            )
+        out._array = resized(out._array, result._array.shape, result._array.size)
         out._spec = wrap(out._array)._spec
     else:
         check_writable(out, operands)
@@ -429,6 +435,19 @@ def owner(array):
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array
+
+
+def resized(array, shape, size):
+    """An array of another shape that begins where `array` does, in the same memory if that has room."""
+    memory = owner(array)
+    if memory.dtype == array.dtype and memory.flags.forc:
+        memory = memory.ravel(order="K")
+        start = (array.ctypes.data - memory.ctypes.data) // array.itemsize if array.size else 0
+        if start + size <= memory.size:
+            return memory[start : start + size].reshape(shape)
+    fresh, flat = np.empty(size, array.dtype), array.reshape(-1)
+    fresh[: flat.size] = flat[:size]
+    return fresh.reshape(shape)
 
 
 def torch_strides(array):

@@ -54,6 +54,8 @@ def _put_zeros(arrays, spec, places):
 
 def _add_at(whole, index, values):
     """whole[index] += values with repeated indices counted."""
+    if not values.size:
+        return
     if len(index) == 1 and index[0].ndim and values.ndim > index[0].ndim:
         from tensorgrad.backends.scatter import index_add_into
 
@@ -303,9 +305,8 @@ def setitem(self, index, value):
         )
     basic, arrays, places, last = parse(self, index)
     if not isinstance(value, fitting.Tensor):
-        if isinstance(value, complex) and not self._spec.dtype.is_complex:
-            raise RuntimeError("value cannot be converted to type float without overflow")
-        value = wrap(np.asarray(value).astype(self._spec.dtype.numpy))
+        dtype = self._spec.dtype
+        value = wrap(fitting.exact_number(value, dtype, halves=False) if dtype.category else np.asarray(value != 0))
     direct = all(b == WHOLE and type(b) is slice for b in basic)
     target = self if direct else _VIEWS[last](self, ((*basic, ...),))
     if not arrays:

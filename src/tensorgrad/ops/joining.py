@@ -148,7 +148,7 @@ def stack(tensors, dim=0, *, out=None):
 
 
 _flip = Primitive(
-    "flip", lambda x, dims: np.flip(x, dims).copy(), transpose=lambda g, dims: xp.flip(g, dims), fresh=True
+    "flip", lambda x, dims: np.flip(x, dims).copy(), transpose=lambda g, dims: xp.flip(g, dims)  # a view: not fresh
 )
 _roll = Primitive("roll", lambda x, shifts, dims: np.roll(x, shifts, dims),
                   transpose=lambda g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims), fresh=True)  # fmt: skip
@@ -184,6 +184,8 @@ def roll(input, shifts, dims=None):
     dims = dims if isinstance(dims, (tuple, list)) else (dims,)
     if len(shifts) != len(dims):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not input._spec.shape:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return _roll(input, tuple(shifts), tuple(dim_of(d, len(input._spec.shape)) for d in dims))
 
 

@@ -66,7 +66,7 @@ def _sgn_kernel(x):
     if x.dtype.kind == "b":
         return x.copy()
     if x.dtype.kind != "c":
-        return np.sign(x)
+        return xp.sign(x)
     size = np.abs(x)
     return np.where(size == 0, 0, x / np.where(size == 0, 1, size)).astype(x.dtype)
 

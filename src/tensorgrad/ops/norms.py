@@ -49,7 +49,7 @@ def _norm_kernel(x, p, dims, keepdim):
 @number
 def direction(x):
     """Numbers of size 1 in the direction of x, 0 for 0."""
-    return np.sign(x)
+    return xp.sign(x)
 
 
 tensors["direction"] = lambda x: x.sgn() if x._spec.dtype.is_complex else x.sign()

@@ -31,9 +31,11 @@ class Pointwise(Primitive):
     the common dtype).
     params: numbers that the kernel takes after its operands and that slopes may name (see parametric.py). Half types are
     computed in float32 and rounded once; `halves=False`: the kernel is about the very bits of a number.
+    wide: beside half types a number, or a 0-d tensor as second operand, is not rounded to the half type.
     """
 
     numbers = "either"
+    wide = False
 
     def __init__(self, name, kernel, slopes, inputs, *, promote="same", integer=True, boolean=True, floating=True,
                  complex=True, conjugate=True, check=None, number_node=None, pullback=None, params=(), halves=True,
@@ -80,15 +82,17 @@ class Pointwise(Primitive):
             self.check(operands)
         common = self.common_dtype(operands)
         arrays = []
+        half = self.halves and common.itemsize == 2 and common.category == FLOAT
+        scalar = dtypes.float32 if half and self.wide else common
         for operand in operands:
             if isinstance(operand, Tensor):
-                array = operand._array
-                arrays.append(array if operand._spec.dtype is common else array.astype(common.numpy))
+                array, dtype = operand._array, common if operand._spec.shape or not arrays else scalar
+                arrays.append(array if operand._spec.dtype is dtype else array.astype(dtype.numpy))
             elif is_number(operand):
-                arrays.append(number_array(operand, common))
+                arrays.append(number_array(operand, scalar))
             else:
                 raise fitting.wrong_arguments(self.name, operands)
-        if self.halves and common.itemsize == 2 and common.category == FLOAT:
+        if half:
             arrays = [array.astype(FLOAT32) for array in arrays]
         try:
             result = self.kernel(*arrays, *params)

@@ -268,7 +268,7 @@ class Primitive:
         ):
             return transformed(self, inputs, params, inplace=True)
         edges = [t._node if isinstance(t, Tensor) else None for t in inputs]
-        recorded = recording() and any(edge is not None for edge in edges)
+        recorded = recording() and any(edge is not None for edge in edges) and target._spec.dtype.category >= FLOAT
         check_inplace(target, recorded)
         check_writable(target, inputs[1:])
         old = target

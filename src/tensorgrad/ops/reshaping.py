@@ -199,6 +199,8 @@ def unflatten(input, dim, sizes):
     sizes = tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not shape:
+        raise RuntimeError("unflatten got an unexpected error:\na number has no dimension: unsqueeze(0) gives it one")
     known = math.prod(n for n in sizes if n != -1)
     if (-1 not in sizes and known != shape[dim]) or (-1 in sizes and (known == 0 or shape[dim] % known)):
         raise RuntimeError(

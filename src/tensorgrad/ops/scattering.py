@@ -25,10 +25,9 @@ def gather_fit(g, index, spec, dim):
     part = kernels.gather(np.asarray(g), dim, index)
     if part.shape == spec.shape:
         return part
-    if not index.ndim or not spec.shape:
-        return part.reshape(spec.shape)
     whole = np.zeros(spec.shape, g.dtype)
-    whole[tuple(map(slice, part.shape))] = part
+    if part.size:
+        whole[tuple(map(slice, part.shape or (1,)[: len(spec.shape)]))] = part if spec.shape else part[0]
     return whole
 
 
@@ -36,10 +35,11 @@ def _gather_fit_on_tensors(g, index, spec, dim):
     part = _gather(g, index, dim)
     if part.shape == spec.shape:
         return part
-    if not index.shape or not spec.shape:
+    if part.numel() == spec.size:
         return part.reshape(spec.shape)
     whole = part.new_zeros(spec.shape)
-    whole[tuple(slice(n) for n in part.shape)] = part
+    if part.numel():
+        whole[tuple(slice(n) for n in part.shape or (1,))] = part
     return whole
 
 
@@ -169,12 +169,12 @@ def _operands(input, dim, index, src, name, reported="scatter"):
         src = number_tensor(src, input._spec.dtype).expand(index.shape)
     elif src._spec.dtype is not input._spec.dtype:
         raise RuntimeError(f"{reported}(): Expected self.dtype to be equal to src.dtype")
-    shape = index._spec.shape
-    if index._spec.size and len(shape) == len(input._spec.shape) and shape:
-        if len(src._spec.shape) != len(shape):
+    if index._spec.size:
+        whole, shape, source = (tuple(t._spec.shape) or (1,) for t in (input, index, src))  # a number is one element
+        if len(source) != len(shape):
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
         for d, n in enumerate(shape):
-            if (d != dim and n > input.shape[d]) or n > src.shape[d]:
+            if (d != dim and n > whole[d]) or n > source[d]:
                 raise RuntimeError(
                     f"Expected index {list(shape)} to be no larger than self {list(input.shape)} apart from dimension "
                     f"{dim} and to be no larger size than src {list(src.shape)}"

@@ -272,6 +272,8 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     if dtype is None and input._spec.dtype.category < FLOAT:
         dtype = dtypes.int64
     if dtype is not None and dtype is not input._spec.dtype:
+        if dtype.category < FLOAT <= input._spec.dtype.category:  # an integer cannot be NaN
+            input = input.masked_fill(input != input, 0)
         input = input.to(dtype)
     if out is not None:
         if isinstance(out, fitting.Tensor) and out._spec.dtype.category < input._spec.dtype.category:
