@@ -147,9 +147,8 @@ def stack(tensors, dim=0, *, out=None):
     return _stack(tensors, dim)
 
 
-_flip = Primitive(
-    "flip", lambda x, dims: np.flip(x, dims).copy(), transpose=lambda g, dims: xp.flip(g, dims)  # a view: not fresh
-)
+# Not fresh: the gradient of flip is a view
+_flip = Primitive("flip", lambda x, dims: np.flip(x, dims).copy(), transpose=lambda g, dims: xp.flip(g, dims))
 _roll = Primitive("roll", lambda x, shifts, dims: np.roll(x, shifts, dims),
                   transpose=lambda g, shifts, dims: xp.roll(g, tuple(-s for s in shifts), dims), fresh=True)  # fmt: skip
 
