@@ -140,3 +140,28 @@ def test_cross_entropy(options):
         fused = run()
     for p, q in zip(fused, slow, strict=True):
         np.testing.assert_allclose(p, q, rtol=1e-12, atol=1e-14)
+
+
+def test_several_threads_at_once():
+    import threading
+
+    x, w = torch.randn(4, 32, 28, 28), torch.randn(32, 32, 3, 3)
+    calls = [
+        lambda: F.conv2d(x, w, padding=1),
+        lambda: F.layer_norm(x, (28, 28)),
+        lambda: F.gelu(x),
+        lambda: F.max_pool2d(x, 2),
+    ]
+    with native.using(True):
+        want, wrong = [call().numpy() for call in calls], []
+
+        def work():
+            for _ in range(8):
+                wrong.extend(n for n, call in enumerate(calls) if not np.array_equal(call().numpy(), want[n]))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not wrong

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from tensorgrad.kernels import machine, mathematics
-from tensorgrad.kernels.code import Code, module, parallel
+from tensorgrad.kernels.code import Code, address, module, parallel
 from tensorgrad.kernels.mathematics import TYPES, kind_of
 from tensorgrad.kernels.symbol import Symbol, recordable
 from tensorgrad.kernels.values import CannotRecord, Graph, in_order
@@ -222,7 +222,8 @@ def run(function, arrays, params, shape, sizes, found):
         outer.append(outer[-1] * n)
     for r in results:
         table += [r.__array_interface__["data"][0], *[o * r.itemsize for o in outer[:0:-1]]]
-    loop.run(np.array(table, np.int64).ctypes.data)
+    table = np.array(table, np.int64)
+    loop.run(address(table))
     return results[0] if len(results) == 1 else results
 
 
