@@ -17,7 +17,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 NONE = "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts list"
 
 _einsum = Primitive(
-    "einsum", lambda arrays, equation: _kernel(arrays, equation), arity=None, on_tensors=True, fresh=True, multilinear=True,
+    "einsum", lambda arrays, equation: _kernel(arrays, equation), arity=None, on_tensors=True, multilinear=True,
     pullback=lambda g, wanted, rest, equation: _back(g, wanted, rest, equation), params=("equation",), rest_from=0,
 )  # fmt: skip
 

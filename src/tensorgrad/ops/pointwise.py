@@ -173,7 +173,7 @@ def slope_rule(slope, conjugate):
     def rule(g, *values):
         factor = slope(*values)
         if type(factor) is int and factor == 1:
-            return g
+            return g * 1 if words else g  # new memory where the node says so (x * 1), else the same
         if isinstance(factor, Tensor):
             if conjugate and factor._spec.dtype.is_complex:
                 factor = factor.conj()
