@@ -353,7 +353,7 @@ def _put_back(g, specs, rest, places, accumulate):
     indices = rest
     taken = xp.take_at(g, tuple(indices), places)
     value = fitting.fit_array(taken, specs[1]) if isinstance(taken, ndarray) else fitting.fit_tensor(taken, specs[1])
-    own = g if accumulate else xp.put_zero(g, tuple(indices), places)
+    own = g * 1 if accumulate else xp.put_zero(g, tuple(indices), places)
     return (own, value, *(None for _ in indices))
 
 
