@@ -171,3 +171,26 @@ def test_numbers_that_whole_types_cannot_hold():
     assert x.tolist() == [255, 0]
     assert torch.zeros(2).copy_(3).tolist() == [3.0, 3.0]
     assert torch.tensor([1.0, NAN, 2.0]).nansum(dtype=torch.int64).item() == 3
+
+
+def test_windows_know_their_storage():
+    x = torch.arange(9.0)
+    windows = x[3:].unfold(0, 2, 2)
+    assert windows.storage_offset() == 3 and windows.unfold(1, 2, 2).storage_offset() == 3
+    assert windows.as_strided((2,), (4,), 1).tolist() == [1.0, 5.0]
+    assert torch.arange(9.0).reshape(3, 3).unfold(0, 2, 2).as_strided((3,), (3,)).tolist() == [0.0, 3.0, 6.0]
+
+
+def test_grad_of_a_result_written_to_after_it_was_made():
+    x = leaf(2.0, 4.0)
+    y = x.reciprocal()
+    with torch.no_grad():
+        y.copy_(x)
+    (g,) = torch.autograd.grad((y**2).sum(), y)  # the walk ends at y: its own derivative is not asked for
+    assert g.tolist() == [4.0, 8.0]
+
+
+def test_copies_of_what_was_expanded_are_contiguous():
+    x = torch.arange(3.0).expand(2, 3)
+    for copy in (x.double(), torch.zeros_like(x), torch.empty_like(x), x.to(torch.int64)):
+        assert copy.stride() == (3, 1) and copy.view(-1).shape == (6,)

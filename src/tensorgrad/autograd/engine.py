@@ -115,7 +115,7 @@ def before_node(task, node, g, fresh):
     extra, arrived = node.extra, g
     if extra is not None:
         fresh = False
-        if extra.cells:
+        if extra.cells and (task.needed is None or task.needed.get(node.seq)):
             check_outputs(node)
         for hook in tuple(extra.tensor_hooks.values()):
             g = replaced(task, hook, g, hook(as_tensor(g)))

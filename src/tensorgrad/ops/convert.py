@@ -14,7 +14,7 @@ def _cast(x, to):
         if to.kind == "b":
             return x != 0
         x = x.real
-    return x.astype(to)
+    return x.astype(to, "C" if 0 in x.strides else "K")  # as PyTorch lays out what was expanded
 
 
 _to_copy = Primitive(

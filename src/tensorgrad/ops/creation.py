@@ -59,7 +59,9 @@ def _filled(name, make, doc):
         if type(input._array) is not ndarray:
             return input._array.like(name, input, dtype)
         array = (
-            np.empty_like(input._array, numpy_dtype(dtype, input._spec.dtype))
+            np.empty_like(
+                input._array, numpy_dtype(dtype, input._spec.dtype), "C" if 0 in input._array.strides else "K"
+            )
             if (memory_format in (None, dtypes.preserve_format))
             else np.empty(input.shape, numpy_dtype(dtype, input._spec.dtype))
         )

@@ -432,8 +432,12 @@ class PackedOutput(Packed):
 
 def owner(array):
     """The array that owns the memory of `array`: the storage."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    while (base := array.base) is not None:
+        if not isinstance(base, np.ndarray):
+            base = getattr(base, "base", None)  # NumPy's as_strided leaves a stand-in between
+            if not isinstance(base, np.ndarray):
+                break
+        array = base
     return array
 
 
