@@ -1,6 +1,6 @@
 """What transforms cost beside the same work written by hand; each figure is a ratio, 1 is no cost at all.
 
-    python benchmarks/transforms.py
+Run it with `python benchmarks/transforms.py`; it needs nothing but tensorgrad.
 """
 
 import statistics

@@ -166,7 +166,8 @@ def div(input, other, *, rounding_mode=None, out=None):
 
 true_divide = divide = div
 subtract, multiply = sub, mul
-floor_divide = binary("floor_divide", _divide_integers(np.floor_divide), slopes=(lambda: 0.0, lambda: 0.0), complex=False, boolean=False,
+floor_divide = binary(
+    "floor_divide", _divide_integers(np.floor_divide), slopes=(lambda: 0.0, lambda: 0.0), complex=False, boolean=False,
     node="FloorDivideBackward0", doc="""Divide and round down.
 
     >>> torch.floor_divide(torch.tensor([7., -7.]), 2)
