@@ -194,3 +194,22 @@ def test_copies_of_what_was_expanded_are_contiguous():
     x = torch.arange(3.0).expand(2, 3)
     for copy in (x.double(), torch.zeros_like(x), torch.empty_like(x), x.to(torch.int64)):
         assert copy.stride() == (3, 1) and copy.view(-1).shape == (6,)
+
+
+def test_a_gradient_through_a_tangent_of_an_operation_in_place():
+    def inplace(x):
+        y = x * 1.0
+        y.mul_(x)
+        return y
+
+    def tangent(f):
+        return lambda x: torch.func.jvp(f, (x,), (x.cos(),))[1]
+
+    def gradient(f):
+        return lambda x: torch.func.vjp(f, x)[1](x)[0]
+
+    x = torch.tensor([-0.95, -0.09, -0.85], dtype=torch.float64)
+    cosine, sine = x.cos(), x.sin()
+    once = 2 * cosine * x - 2 * x * x * sine  # of 2 x cos(x)
+    assert torch.allclose(gradient(tangent(inplace))(x), once)
+    assert torch.allclose(gradient(tangent(gradient(inplace)))(x), 2 * once)

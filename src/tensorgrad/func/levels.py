@@ -11,7 +11,6 @@ import threading
 
 import numpy as np
 
-from tensorgrad.autograd import modes
 from tensorgrad.autograd.graph import Node, Pick, tick
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.autograd.views import alias_of, check_inplace, overwritten, rebase, share, share_detached
@@ -233,8 +232,7 @@ def rewrite(owner, primitive, inputs, params, write):
     old = target
     if recorded and primitive.saves_input:
         old = shallow(target)
-        with modes.no_grad():
-            old._array = target.clone()._array
+        old._array = target.clone()._array  # what is inside stays on the tapes of the levels outside
     write()
     alias_of(target).version.bump()
     if recorded:
