@@ -285,6 +285,7 @@ class ArithmeticMixin:
     __add__, __sub__, __mul__, __truediv__ = _add.operator, _sub.operator, mul.operator, _div.operator
     __floordiv__, __mod__, __pow__ = floor_divide.operator, remainder.operator, _pow.operator
     __radd__, __rsub__, __rmul__, __rtruediv__ = reflected(_add), _rsub.operator, reflected(mul), divided
+    __rdiv__ = __rtruediv__
     __rfloordiv__, __rmod__, __rpow__ = reflected(floor_divide), reflected(remainder), reflected(_pow)
     __neg__ = neg
     __iadd__, __isub__, __imul__, __itruediv__ = add_, sub_, mul_, div_

@@ -126,7 +126,7 @@ def expand(x, shape):
     lead = len(shape) - x.ndim
     if not x.flags.c_contiguous or x.dtype.kind == "V":
         if shape == (1,) * lead + x.shape:  # nothing is repeated, so it may be written to
-            return x[(None,) * lead]
+            return x[(*(None,) * lead, ...)]
         return np.broadcast_to(x, shape)
     strides = [0] * lead + [
         stride if n == m else 0 for n, m, stride in zip(x.shape, shape[lead:], x.strides, strict=True)
