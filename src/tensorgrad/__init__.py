@@ -14,9 +14,9 @@ import os as _os
 import warnings as _warnings
 
 # OpenBLAS's threads wait for the next product by turning round and round, for 20 ms, on the cores that everything between
-# two products needs: a training step of matrices and loops takes twice the time. 2 ** 18 turns of the clock, a tenth of a
-# millisecond, keep them awake from one product to the next. OpenBLAS reads this once, when NumPy is imported.
-_os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "18")
+# two products needs: a training step of matrices and loops takes twice the time. 2 ** 16 ticks of the clock, some twenty
+# microseconds, keep them awake between products that follow at once. OpenBLAS reads this once, when NumPy is imported.
+_os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 from tensorgrad import dtypes as _dtypes
 from tensorgrad.autograd.modes import (
