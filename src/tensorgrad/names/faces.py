@@ -64,6 +64,8 @@ def face(function, name, room=""):
                 return with_names(args, kwargs)
         return function(*args, **kwargs)
 
+    if "." not in function.__qualname__:  # not a method: pickles look for it where programs do
+        call.__module__, call.__qualname__ = "tensorgrad" + (f".{room}" if room else ""), name
     call.takes_names = True
     _faces[key] = (function, call)
     return call
