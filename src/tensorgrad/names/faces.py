@@ -64,9 +64,10 @@ def face(function, name, room=""):
                 return with_names(args, kwargs)
         return function(*args, **kwargs)
 
-    if "." not in function.__qualname__:  # not a method: pickles look for it where programs do
-        call.__module__, call.__qualname__ = "tensorgrad" + (f".{room}" if room else ""), name
     call.takes_names = True
+    family = vars(sys.modules.get(function.__module__, object))
+    if family.get(function.__name__) is function:  # where pickles look for it
+        family[function.__name__] = call
     _faces[key] = (function, call)
     return call
 
