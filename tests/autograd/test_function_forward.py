@@ -1,16 +1,11 @@
 """`autograd.Function` in forward mode and under vmap, by the rules that it brings."""
 
-import pytest
 from subject import raises, torch
 
 Function = torch.autograd.Function
-forward_ad = getattr(torch.autograd, "forward_ad", None)
-
-needs_duals = pytest.mark.skipif(forward_ad is None, reason="forward mode is not there yet")
-needs_vmap = pytest.mark.skipif(not hasattr(torch, "vmap"), reason="vmap is not there yet")
+forward_ad = torch.autograd.forward_ad
 
 
-@needs_duals
 def test_the_jvp_is_the_tangent():
     class Cube(Function):
         @staticmethod
@@ -33,7 +28,6 @@ def test_the_jvp_is_the_tangent():
     assert value.tolist() == [8.0, 27.0] and tangent.tolist() == [12.0, 270.0]
 
 
-@needs_duals
 def test_without_a_jvp_there_is_no_tangent():
     class Mine(Function):
         @staticmethod
@@ -53,7 +47,6 @@ def test_without_a_jvp_there_is_no_tangent():
             Mine.apply(dual)
 
 
-@needs_vmap
 def test_its_own_rule_maps_it_over_a_dimension():
     class Sum(Function):
         @staticmethod
@@ -78,7 +71,6 @@ def test_its_own_rule_maps_it_over_a_dimension():
     assert torch.vmap(Sum.apply, in_dims=1)(x).tolist() == [30.0, 50.0, 70.0]
 
 
-@needs_vmap
 def test_a_rule_can_be_generated():
     class Square(Function):
         generate_vmap_rule = True
@@ -99,7 +91,6 @@ def test_a_rule_can_be_generated():
     assert torch.equal(torch.vmap(Square.apply)(x), x * x)
 
 
-@needs_vmap
 def test_without_a_rule_it_is_not_mapped():
     class Square(Function):
         @staticmethod

@@ -176,7 +176,6 @@ def test_the_missing_conjugate_fails(fast):
         gradcheck(NoConjugate.apply, leaf(2, dtype=torch.complex128), fast_mode=fast)
 
 
-@pytest.mark.skipif(not hasattr(torch.autograd, "forward_ad"), reason="forward mode is not there yet")
 @pytest.mark.parametrize("fast", [False, True])
 def test_forward_mode_is_checked_when_asked(fast):
     assert gradcheck(lambda x: x.sin() * x, leaf(), check_forward_ad=True, fast_mode=fast)

@@ -1,17 +1,9 @@
-"""The programs of the seeds whose dimensions have names. They wait for named tensors (PyTorch no longer has them)."""
+"""The programs of the seeds whose dimensions have names, which PyTorch no longer has."""
 
 import pytest
-from subject import raises, torch
+from subject import IS_TORCH, raises, torch
 
-
-def takes_names():
-    try:
-        return torch.ones(1, names=("N",)).names == ("N",)
-    except (TypeError, NotImplementedError, RuntimeError, AttributeError):
-        return False
-
-
-pytestmark = pytest.mark.skipif(not takes_names(), reason="tensors have no names yet")
+pytestmark = pytest.mark.skipif(IS_TORCH, reason="PyTorch has no names any more")
 
 
 def test_a_product_takes_the_outer_names():

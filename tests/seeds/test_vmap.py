@@ -1,9 +1,6 @@
-"""The programs of the seeds that map a function over a dimension. They wait for `vmap`."""
+"""The programs of the seeds that map a function over a dimension."""
 
-import pytest
 from subject import torch
-
-pytestmark = pytest.mark.skipif(not hasattr(torch, "vmap"), reason="vmap is not there yet")
 
 
 def test_a_function_of_one_number_maps_over_every_element():
@@ -43,7 +40,6 @@ def test_the_hessian_is_the_jacobian_of_a_gradient():
     assert repr(result) == "tensor([[6., 0., 0.],\n        [0., 6., 0.],\n        [0., 0., 6.]])"
 
 
-@pytest.mark.skipif(not hasattr(torch, "func"), reason="func is not there yet")
 def test_automatic_differentiation_is_a_higher_order_function():
     derivative = torch.func.grad(lambda x: (x**3).sum())
     assert derivative(torch.tensor([1.0, 2.0])).tolist() == [3.0, 12.0]
@@ -51,7 +47,6 @@ def test_automatic_differentiation_is_a_higher_order_function():
     assert (slope.tolist(), value.item()) == ([3.0, 12.0], 9.0)
 
 
-@pytest.mark.skipif(not hasattr(torch, "func"), reason="func is not there yet")
 def test_reverse_and_forward_multiply_the_same_chain():
     first, second = torch.randn(4, 3), torch.randn(2, 4)
 

@@ -1,13 +1,9 @@
-"""The programs of the seeds that need modules, datasets and checkpoints. They wait for those rooms."""
+"""The programs of the seeds that need modules, datasets and checkpoints."""
 
 import pytest
 from subject import raises, torch
 
-pytestmark = pytest.mark.skipif(
-    not (hasattr(torch, "nn") and hasattr(torch.nn, "Module")), reason="modules are not there yet"
-)
-
-Module = torch.nn.Module if hasattr(torch, "nn") and hasattr(torch.nn, "Module") else object
+Module = torch.nn.Module
 
 
 class SquaredOnce(Module):
@@ -101,7 +97,6 @@ def test_hooks_on_a_module_see_what_goes_in_and_what_comes_out():
     assert (to_inputs[0].tolist(), to_outputs[0].tolist()) == ([4.0, 8.0, 12.0], [2.0, 2.0, 2.0])
 
 
-@pytest.mark.skipif(not hasattr(torch, "save"), reason="checkpoints are not there yet")
 def test_a_pair_of_tensors_is_loaded_whole(tmp_path):
     path = tmp_path / "training.pt"
     torch.save((torch.ones(4, 2), torch.arange(4)), path)
@@ -109,7 +104,6 @@ def test_a_pair_of_tensors_is_loaded_whole(tmp_path):
     assert torch.equal(x, torch.ones(4, 2)) and y.tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.skipif(not hasattr(getattr(torch, "utils", None), "data"), reason="datasets are not there yet")
 def test_a_loader_gives_a_dataset_out_a_batch_at_a_time():
     class Squares(torch.utils.data.Dataset):
         def __len__(self):
