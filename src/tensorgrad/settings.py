@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 
-_state = {"threads": None, "interop": None, "precision": "highest", "deterministic": False, "warn_only": False,
+chosen = {"threads": None, "interop": None, "precision": "highest", "deterministic": False, "warn_only": False,
           "warn_always": False}  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def get_num_threads() -> int:
     >>> torch.get_num_threads() >= 1
     True
     """
-    return _state["threads"] or _usable()
+    return chosen["threads"] or _usable()
 
 
 def set_num_threads(num: int) -> None:
@@ -54,7 +54,7 @@ def set_num_threads(num: int) -> None:
         raise TypeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
-    _state["threads"] = num
+    chosen["threads"] = num
     setter = _blas()
     if setter is None:
         warnings.warn(
@@ -72,7 +72,7 @@ def get_num_interop_threads() -> int:
     >>> torch.get_num_interop_threads() >= 1
     True
     """
-    return _state["interop"] or _usable()
+    return chosen["interop"] or _usable()
 
 
 def set_num_interop_threads(num: int) -> None:
@@ -84,7 +84,7 @@ def set_num_interop_threads(num: int) -> None:
         raise TypeError(f"set_num_interop_threads expects an int, but got {type(num).__name__}")
     if num < 1:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
-    _state["interop"] = num
+    chosen["interop"] = num
 
 
 def get_float32_matmul_precision() -> str:
@@ -93,7 +93,7 @@ def get_float32_matmul_precision() -> str:
     >>> torch.get_float32_matmul_precision()
     'highest'
     """
-    return _state["precision"]
+    return chosen["precision"]
 
 
 def set_float32_matmul_precision(precision: str) -> None:
@@ -105,7 +105,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         raise RuntimeError(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the current setting is unchanged."
         )
-    _state["precision"] = precision
+    chosen["precision"] = precision
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -115,7 +115,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     True
     >>> torch.use_deterministic_algorithms(False)
     """
-    _state["deterministic"], _state["warn_only"] = bool(mode), bool(warn_only)
+    chosen["deterministic"], chosen["warn_only"] = bool(mode), bool(warn_only)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -124,7 +124,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     >>> torch.are_deterministic_algorithms_enabled()
     False
     """
-    return _state["deterministic"]
+    return chosen["deterministic"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -133,7 +133,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
     >>> torch.is_deterministic_algorithms_warn_only_enabled()
     False
     """
-    return _state["warn_only"]
+    return chosen["warn_only"]
 
 
 def set_deterministic_debug_mode(debug_mode) -> None:
@@ -159,7 +159,7 @@ def get_deterministic_debug_mode() -> int:
     >>> torch.get_deterministic_debug_mode()
     0
     """
-    return 0 if not _state["deterministic"] else 1 if _state["warn_only"] else 2
+    return 0 if not chosen["deterministic"] else 1 if chosen["warn_only"] else 2
 
 
 def set_warn_always(b: bool, /) -> None:
@@ -169,9 +169,9 @@ def set_warn_always(b: bool, /) -> None:
     """
     if not isinstance(b, bool):
         raise TypeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    if b != _state["warn_always"]:
+    if b != chosen["warn_always"]:
         warnings.filterwarnings("always" if b else "default", module=r"tensorgrad(\.|$)", category=UserWarning)
-    _state["warn_always"] = b
+    chosen["warn_always"] = b
 
 
 def is_warn_always_enabled() -> bool:
@@ -180,7 +180,7 @@ def is_warn_always_enabled() -> bool:
     >>> torch.is_warn_always_enabled()
     False
     """
-    return _state["warn_always"]
+    return chosen["warn_always"]
 
 
 def set_flush_denormal(mode: bool) -> bool:

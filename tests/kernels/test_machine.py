@@ -7,6 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+import tensorgrad as torch
+from tensorgrad.kernels import machine
+
 pytest.importorskip("llvmlite")
 
 PROGRAM = """
@@ -119,3 +122,16 @@ def test_show(torch, capsys):
     assert "define" in shown and "fmul" in shown and "ret" in shown
     with pytest.raises(ValueError, match="'python', 'llvm' or 'assembly'"):
         torch.kernels.show(lambda x: x, torch.ones(3), what="c")
+
+
+def test_loops_share_as_many_threads_as_were_asked_for():
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        assert machine.threads() == 1
+        x = torch.randn(1_000_000)
+        assert torch.allclose(torch.nn.functional.gelu(x)[:5], torch.nn.functional.gelu(x[:5]))
+        torch.set_num_threads(1000)
+        assert machine.threads() == machine.most_threads()
+    finally:
+        torch.set_num_threads(before)

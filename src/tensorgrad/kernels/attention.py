@@ -303,7 +303,7 @@ def compiled(kind):
             write_copy(kind, shape.lanes, declared),
             write(kind, shape, declared),
         ]
-        public = [parallel("run", "work", declared, machine.threads())]
+        public = [parallel("run", "work", declared, machine.most_threads())]
         found += machine.functions(module(codes, public, declared), ["run"])
     return (*found, tiles.width(shape), tiles.sizes(shape)[0])
 

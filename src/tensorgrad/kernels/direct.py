@@ -320,7 +320,7 @@ def compiled(kind):
     codes += [write_block(kind, shape.lanes, b, v, declared) for b, v in shape.blocks]
     codes += [write_tile(kind, shape.lanes, o, c, declared) for o, c in itertools.product(*shape.tiles)]
     codes += [write(kind, shape, declared) for write in (write_layout, write_forward, write_weight)]
-    names, most = ("layout", "forward", "weight"), machine.threads()
+    names, most = ("layout", "forward", "weight"), machine.most_threads()
     public = [parallel(name, f"{name}_work", declared, most) for name in names]
     return (*machine.functions(module(codes, public, declared), names), shape)
 

@@ -51,7 +51,7 @@ class Loop:
         work = write_work(
             len(inputs), len(roots), [d.itemsize for d in (*dtypes, *self.dtypes)], patterns, depth, declared
         )
-        public = [parallel("run", "work", declared, machine.threads())]
+        public = [parallel("run", "work", declared, machine.most_threads())]
         (self.run,) = machine.functions(module([row, work], public, declared), ["run"])
 
 

@@ -12,6 +12,8 @@ import sys
 import threading
 from pathlib import Path
 
+from tensorgrad import settings
+
 _state = {"lock": threading.Lock(), "engine": None, "products": None}
 
 
@@ -41,14 +43,20 @@ def available():
     return _state["available"]
 
 
-def threads():
-    """How many threads a large nest of loops is shared among."""
+def most_threads():
+    """The most threads that a nest of loops is ever shared among."""
     if sys.platform == "win32":
         return 1
     try:
         return min(len(os.sched_getaffinity(0)), 16)
     except AttributeError:
         return min(os.cpu_count() or 1, 16)
+
+
+def threads():
+    """How many threads a large nest of loops is shared among: what `torch.set_num_threads` says, no more than cores."""
+    most = most_threads()
+    return min(settings.chosen["threads"] or most, most)
 
 
 class Engine:

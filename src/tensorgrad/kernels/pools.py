@@ -272,7 +272,7 @@ def compiled(kind, wide):
     lanes = Shape(machine.engine().features, kind).lanes
     codes = [write_max(kind, wide, declared), write_max_back(kind, wide, declared), write_mean(kind, declared),
              write_share(kind, declared), write_pairs(kind, lanes, declared), write_pairs_back(kind, lanes, declared)]  # fmt: skip
-    public = [parallel(name, f"{name}_work", declared, machine.threads()) for name in names]
+    public = [parallel(name, f"{name}_work", declared, machine.most_threads()) for name in names]
     return dict(zip(names, machine.functions(module(codes, public, declared), names), strict=True))
 
 

@@ -271,7 +271,7 @@ def compiled(cell, kind):
         declared = {}
         codes = [tiles.write_tile(kind, shape.lanes, rows, declared) for rows in tiles.sizes(shape)]
         codes += [gates(kind, declared), write(cell, kind, shape, declared)]
-        public = [parallel("run", "work", declared, machine.threads())]
+        public = [parallel("run", "work", declared, machine.most_threads())]
         found += machine.functions(module(codes, public, declared), ["run"])
     return (*found, tiles.width(shape), tiles.sizes(shape)[0])
 

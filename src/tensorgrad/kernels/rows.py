@@ -226,7 +226,7 @@ def compiled(kind):
     declared, names = {}, ("normal", "back", "add", *SOFTENED)
     codes = [write(kind, declared) for write in (write_normal, write_back, write_add)]
     codes += [write_soft(name, kind, declared) for name in SOFTENED]
-    public = [parallel(name, f"{name}_work", declared, machine.threads()) for name in names]
+    public = [parallel(name, f"{name}_work", declared, machine.most_threads()) for name in names]
     return dict(zip(names, machine.functions(module(codes, public, declared), names), strict=True))
 
 

@@ -347,7 +347,7 @@ def compiled(kind):
     codes += [write(kind, lanes, wide, declared) for write in (write_spread_tiles, write_turn)]
     codes += [write(kind, shape, declared) for write in (write_forward, write_weight)]
     names = ("forward", "weight")
-    public = [parallel(name, f"{name}_work", declared, machine.threads()) for name in names]
+    public = [parallel(name, f"{name}_work", declared, machine.most_threads()) for name in names]
     return (*machine.functions(module(codes, public, declared), names), shape)
 
 

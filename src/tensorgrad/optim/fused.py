@@ -212,7 +212,7 @@ class Loop:
             update(do, p, g, states, tuple(plain))
             for name, cell in zip(("p", *names[2:]), (p, *states)):
                 row.store(cell.register, f"%{name}", i, t)
-        public = [parallel("run", "work", declared, machine.threads())]
+        public = [parallel("run", "work", declared, machine.most_threads())]
         text = module([row, share_of(len(names), 4 if kind == "f4" else 8, declared)], public, declared)
         (self.run,) = machine.functions(text, ["run"])
 
