@@ -15,6 +15,8 @@ import subprocess
 import sys
 import time
 
+from workloads import chain
+
 CONTENDERS = ("torch", "tensorgrad", "tensorgrad-compiled")
 
 
@@ -37,20 +39,6 @@ def layers(torch, *sizes, between):
     for inputs, outputs in itertools.pairwise(sizes):
         parts += [torch.nn.Linear(inputs, outputs), between()]
     return torch.nn.Sequential(*parts[:-1])
-
-
-def chain(torch):
-    """200 operations on 8x8 tensors, forward and backward"""
-    x, factor = torch.rand(8, 8, requires_grad=True), torch.rand(8, 8)
-
-    def step():
-        y = x
-        for _ in range(100):
-            y = y * factor + x
-        y.sum().backward()
-        x.grad = None
-
-    return step
 
 
 def gelu(torch):

@@ -13,7 +13,7 @@ from tensorgrad.kernels import machine, mathematics
 from tensorgrad.kernels.code import Code, address, module, parallel
 from tensorgrad.kernels.mathematics import TYPES, kind_of
 from tensorgrad.kernels.symbol import Symbol, recordable
-from tensorgrad.kernels.values import CannotRecord, Graph, in_order
+from tensorgrad.kernels.values import CannotRecord, Graph, in_order, merged
 
 COST = {"exp": 6, "log": 8, "tanh": 10, "erf": 10, "expm1": 8, "log1p": 10, "divide": 2, "sqrt": 2}  # in additions
 THREADS_FROM = 200_000  # additions from which a second thread pays for its start
@@ -146,19 +146,7 @@ def collapsed(arrays, shape):
         lead = rank - a.ndim
         strides = [0] * lead + [0 if n == 1 else s for n, s in zip(a.shape, a.strides, strict=True)]
         seen.append(strides)
-    sizes, kept = [], [[] for _ in arrays]
-    for axis in range(rank):
-        n = shape[axis]
-        if n == 1:
-            continue
-        if sizes and all(k[-1] == s[axis] * n for k, s in zip(kept, seen, strict=True)):
-            sizes[-1] *= n
-            for k, s in zip(kept, seen, strict=True):
-                k[-1] = s[axis]
-        else:
-            sizes.append(n)
-            for k, s in zip(kept, seen, strict=True):
-                k.append(s[axis])
+    sizes, kept = merged(shape, seen)
     if len(sizes) > DEPTH or not sizes:
         return None
     found = []

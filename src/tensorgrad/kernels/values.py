@@ -220,3 +220,24 @@ def in_order(roots):
         stack.append((value, True))
         stack.extend((arg, False) for arg in reversed(value.args) if arg.number not in seen)
     return order
+
+
+def merged(sizes, strides):
+    """Dimensions without those of size 1, neighbours joined where all strides lie one after another: (sizes, strides).
+
+    >>> merged([2, 1, 3], [[3, 3, 1]])
+    ([6], [[1]])
+    """
+    kept, out = [], [[] for _ in strides]
+    for axis, n in enumerate(sizes):
+        if n == 1:
+            continue
+        if kept and all(o[-1] == s[axis] * n for o, s in zip(out, strides, strict=True)):
+            kept[-1] *= n
+            for o, s in zip(out, strides, strict=True):
+                o[-1] = s[axis]
+        else:
+            kept.append(n)
+            for o, s in zip(out, strides, strict=True):
+                o.append(s[axis])
+    return kept, out

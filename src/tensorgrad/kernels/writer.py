@@ -3,6 +3,7 @@
 from tensorgrad.kernels.emit import LOOP, THREADS_FROM, Nest
 from tensorgrad.kernels.mathematics import Body, literal
 from tensorgrad.kernels.schedule import contiguous
+from tensorgrad.kernels.values import merged
 
 
 class Writer:
@@ -115,7 +116,7 @@ class Writer:
         batch, out = value.shape[:-2], contiguous(value.shape)
         pointers = [pointer(a.base), pointer(b.base), pointer(value)]
         one, zero = literal(1, "f4" if single else "f8"), literal(0, "f4" if single else "f8")
-        batch, strides = _merged(batch, [a.strides[:-2], b.strides[:-2], out[:-2]])
+        batch, strides = merged(batch, [a.strides[:-2], b.strides[:-2], out[:-2]])
 
         def call(places):
             at = []
@@ -161,20 +162,3 @@ def _storage(strides, rows, columns):
     if (right == 1 or columns == 1) and (down >= columns or rows == 1):
         return 111, max(down if rows > 1 else columns, columns, 1)
     return 112, max(right if columns > 1 else rows, rows, 1)
-
-
-def _merged(sizes, strides):
-    """Batch dimensions without those of size 1, neighbours joined where they lie one after another."""
-    kept, out = [], [[] for _ in strides]
-    for axis, n in enumerate(sizes):
-        if n == 1:
-            continue
-        if kept and all(o[-1] == s[axis] * n for o, s in zip(out, strides, strict=True)):
-            kept[-1] *= n
-            for o, s in zip(out, strides, strict=True):
-                o[-1] = s[axis]
-        else:
-            kept.append(n)
-            for o, s in zip(out, strides, strict=True):
-                o.append(s[axis])
-    return kept, out
