@@ -195,7 +195,8 @@ def test_an_iterator_given_up_leaves_no_process():
 def test_ctrl_c_leaves_no_process(tmp_path):
     program = tmp_path / "endless.py"
     program.write_text(
-        "import os, time, tensorgrad as torch\n"
+        "import signal, time, tensorgrad as torch\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell starts what it runs beside it without one
         "class Slow(torch.utils.data.Dataset):\n"
         "    def __len__(self): return 10**6\n"
         "    def __getitem__(self, i):\n"
