@@ -18,8 +18,15 @@ chosen = {"threads": None, "interop": None, "precision": "highest", "determinist
           "warn_always": False}  # fmt: skip
 
 
-def _usable():
+def cores():
+    """How many cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _usable():
+    """Threads where none are chosen: what OMP_NUM_THREADS says, as in PyTorch, else the cores."""
+    said = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(said) if said.isdecimal() and int(said) else cores()
 
 
 def _blas():
@@ -72,7 +79,7 @@ def get_num_interop_threads() -> int:
     >>> torch.get_num_interop_threads() >= 1
     True
     """
-    return chosen["interop"] or _usable()
+    return chosen["interop"] or cores()
 
 
 def set_num_interop_threads(num: int) -> None:

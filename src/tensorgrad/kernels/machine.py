@@ -55,8 +55,7 @@ def most_threads():
 
 def threads():
     """How many threads a large nest of loops is shared among: what `torch.set_num_threads` says, no more than cores."""
-    most = most_threads()
-    return min(settings.chosen["threads"] or most, most)
+    return min(settings.get_num_threads(), most_threads())
 
 
 class Engine:
