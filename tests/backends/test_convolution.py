@@ -120,3 +120,17 @@ def test_results_are_the_same_whichever_way(way):
     w = rng.integers(-4, 5, (24, 16, 3, 3)).astype(np.float32)
     y = kernels.convolution(x, w, (1, 1), (1, 1), (1, 1))
     assert (y == by_taps(x, w, None, (1, 1), (1, 1), (1, 1), 1)[0]).all()
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_panels_of_any_layout_give_the_same(monkeypatch, flat):
+    """Many small panels, with border columns cut off afterwards or none."""
+    monkeypatch.setattr(kernels, "PANEL_BYTES", 1 << 11)
+    monkeypatch.setattr(kernels, "CUT_COST", -1e9 if flat else 1e9)
+    kernels._plan.cache_clear()
+    try:
+        with native.using(False):
+            for geometry in GEOMETRIES[:9]:
+                test_convolution_and_its_adjoints(None, geometry, np.float64)
+    finally:
+        kernels._plan.cache_clear()

@@ -25,6 +25,7 @@ from tensorgrad.backends.precision import computes_halves_in_single
 
 PANEL_BYTES = 4 << 20  # what a panel of patches may take: 1 to 8 MB measured alike
 COPY_COST, RUN_COST, MULTIPLY_COST = 0.13, 5.3, 0.012  # ns: a number copied, a run of them started, a multiply-add
+CUT_COST = 1500  # ns: the steps that cut border columns off
 NATIVE_FROM = 1 << 12  # multiply-adds from which the compiled kernel's start (20 us) is less than NumPy's steps
 
 
@@ -48,32 +49,30 @@ def convolution(x, w, stride, padding, dilation, groups=1, bias=None, size=None)
     >>> convolution(np.array([[[1.0, 2, 3, 4]]]), np.array([[[1.0, 10]]]), (1,), (0,), (1,))
     array([[[21., 32., 43.]]])
     """
-    samples, channels = x.shape[:2]
-    outputs, _, *kernel = w.shape
     if size is None:
-        size = convolution_size(x.shape[2:], kernel, stride, padding, dilation)
-    out = np.empty((samples, outputs, *size), x.dtype)
-    if out.size and _is_pointwise(x, kernel, stride, padding, size):
-        weights = np.ascontiguousarray(w).reshape(groups, outputs // groups, math.prod(w.shape[1:]))
-        columns = x.reshape(samples, groups, channels // groups, -1)
-        np.matmul(weights, columns, out=out.reshape(samples, groups, outputs // groups, -1))
+        size = convolution_size(x.shape[2:], w.shape[2:], stride, padding, dilation)
+    outputs = w.shape[0]
+    out = np.empty((x.shape[0], outputs, *size), x.dtype)
+    plan = _plan(x.shape, w.shape, stride, padding, dilation, groups, size, x.itemsize, w.nbytes, outputs // groups)
+    if plan.pointwise and out.size:
+        weights = np.ascontiguousarray(w).reshape(plan.weights)
+        columns = x.reshape(len(x), groups, plan.weights[2], -1)
+        np.matmul(weights, columns, out=out.reshape(len(x), groups, outputs // groups, -1))
         if bias is not None:
             out += bias.reshape(-1, *[1] * len(size))
         return out
     if _is_native(x, w, out.size, w.shape):
         tiles = native.module("winograd")
-        if tiles.suits(samples, w.shape, stride, dilation, groups, size) and tiles.convolution(
+        if tiles.suits(len(x), w.shape, stride, dilation, groups, size) and tiles.convolution(
             x, w, padding, groups, bias, size, out
         ):
             return out
         return native.module("direct").convolution(x, w, stride, padding, dilation, groups, bias, tuple(size), out)
-    weights = np.ascontiguousarray(w).reshape(groups, outputs // groups, math.prod(w.shape[1:]))
-    plan = _plan(x.shape[1:], tuple(kernel), stride, padding, dilation, size, x.itemsize, w.nbytes, outputs // groups)
+    weights = np.ascontiguousarray(w).reshape(plan.weights)
     if bias is not None:
         bias = bias.reshape(-1, *[1] * len(size))
     for first, count, row, rows, columns in _panels(x, plan):
         target = out[first : first + count, :, row : row + rows]
-        columns = columns.reshape(groups, weights.shape[2], -1)
         if count == 1 and not plan.flat:
             np.matmul(weights, columns, out=target.reshape(groups, outputs // groups, -1))
             if bias is not None:
@@ -131,16 +130,25 @@ def _gather(g, w, x_shape, stride, padding, dilation, groups):
     swapped = swapped.reshape(channels, outputs // groups, *kernel)
     ones = (1,) * len(spatial)
     gx = np.zeros(x_shape, g.dtype) if stride != ones or 0 in spatial else None
-    per_dim = [_residues(*sizes) for sizes in zip(spatial, kernel, stride, padding, dilation)]
-    for parts in itertools.product(*per_dim):
-        inputs, taps, steps, before = zip(*parts)
-        turned = swapped[(..., *taps)]
-        size = tuple(len(range(n)[where]) for n, where in zip(spatial, inputs))
-        part = convolution(g, turned, ones, before, steps, groups, size=size)
+    for inputs, taps, steps, before, size in _turned(tuple(spatial), kernel, stride, padding, dilation):
+        part = convolution(g, swapped[taps], ones, before, steps, groups, size=size)
         if gx is None:
             return part
-        gx[(..., *inputs)] = part
+        gx[inputs] = part
     return gx
+
+
+@functools.lru_cache(maxsize=1024)
+def _turned(spatial, kernel, stride, padding, dilation):
+    """For each residue of places: the index of its inputs, that of its taps, and dilation, padding and size of its
+    convolution."""
+    per_dim = [_residues(*sizes) for sizes in zip(spatial, kernel, stride, padding, dilation)]
+    found = []
+    for parts in itertools.product(*per_dim):
+        inputs, taps, steps, before = zip(*parts)
+        size = tuple(len(range(n)[where]) for n, where in zip(spatial, inputs))
+        found.append(((..., *inputs), (..., *taps), steps, before, size))
+    return found
 
 
 def _residues(size, kernel, stride, padding, dilation):
@@ -161,20 +169,19 @@ def _residues(size, kernel, stride, padding, dilation):
 
 def _spread(g, w, x_shape, stride, padding, dilation, groups):
     """The gradient of every patch, and each tap's share of them added at its place."""
-    samples, channels = x_shape[:2]
+    channels = x_shape[1]
     outputs, _, *kernel = w.shape
     gx = np.zeros(x_shape, g.dtype)
     if not (g.size and gx.size):
         return gx
     size = g.shape[2:]
-    plan = _plan(tuple(x_shape[1:]), tuple(kernel), stride, padding, dilation, size, g.itemsize, w.nbytes, None)
+    plan = _plan(tuple(x_shape), w.shape, stride, padding, dilation, groups, size, g.itemsize, w.nbytes, None)
     transposed = np.ascontiguousarray(w).reshape(groups, outputs // groups, -1).swapaxes(1, 2)
-    for first in range(0, samples, plan.samples):
-        count = min(plan.samples, samples - first)
+    for first, count, places, inside, placed in plan.panels:
         padded = np.zeros((count, channels, *plan.reach), g.dtype)
         by_channel = padded.swapaxes(0, 1)
-        for row in range(0, size[0], plan.rows):
-            part, rows = _rows_by_channel(g, first, count, row, plan.rows)
+        for row, rows, *_ in places:
+            part = _rows_by_channel(g, first, count, row, rows)
             columns = np.matmul(transposed, part.reshape(groups, outputs // groups, -1))
             columns = columns.reshape(channels, *kernel, count, rows, *size[1:])
             extent = (rows, *size[1:])
@@ -183,7 +190,7 @@ def _spread(g, w, x_shape, stride, padding, dilation, groups):
                 starts[0] += row * stride[0]
                 window = tuple(slice(a, a + s * (n - 1) + 1, s) for a, s, n in zip(starts, stride, extent))
                 by_channel[(..., *window)] += columns[(slice(None), *tap)]
-        gx[(slice(first, first + count), ..., *plan.inside)] = padded[(..., *plan.interior)]
+        gx[inside] = padded[placed]
     return gx
 
 
@@ -195,7 +202,7 @@ def convolution_weight_gradient(g, x, w_shape, stride, padding, dilation, groups
     >>> convolution_weight_gradient(np.ones((1, 1, 3)), x, (1, 1, 2), (1,), (0,), (1,))
     array([[[6., 9.]]])
     """
-    outputs, _, *kernel = w_shape
+    outputs = w_shape[0]
     if _is_native(g, x, g.size, w_shape):
         tiles = native.module("winograd")
         if tiles.suits(len(g), w_shape, stride, dilation, groups, g.shape[2:]):
@@ -208,12 +215,10 @@ def convolution_weight_gradient(g, x, w_shape, stride, padding, dilation, groups
     if g.size and x.size:
         size = g.shape[2:]
         limit = 2 * gw.nbytes  # each further panel costs one pass over gw
-        plan = _plan(x.shape[1:], tuple(kernel), stride, padding, dilation, size, g.itemsize, limit, None)
+        plan = _plan(x.shape, tuple(w_shape), stride, padding, dilation, groups, size, g.itemsize, limit, None)
         product = gw
         for first, count, row, rows, columns in _panels(x, plan):
-            part, _ = _rows_by_channel(g, first, count, row, rows)
-            part = part.reshape(groups, outputs // groups, -1)
-            columns = columns.reshape(groups, gw.shape[2], -1)
+            part = _rows_by_channel(g, first, count, row, rows).reshape(groups, outputs // groups, -1)
             if product is gw:
                 np.matmul(part, columns.swapaxes(1, 2), out=gw)
                 product = np.empty_like(gw)
@@ -223,84 +228,103 @@ def convolution_weight_gradient(g, x, w_shape, stride, padding, dilation, groups
 
 
 class _Plan:
-    """What of the padded samples is reached, and how many samples and rows of the result one panel covers."""
+    """All that a convolution's shapes say: what of the padded samples is reached, and the panels of patches.
 
-    def __init__(self, x_shape, kernel, stride, padding, dilation, size, itemsize, weight_bytes, outputs):
-        channels, *spatial = x_shape
-        self.kernel, self.stride, self.dilation, self.size = kernel, stride, dilation, size
+    outputs: how many the kernels of a group are; None where border columns may not take part (sums with foreign numbers).
+    """
+
+    def __init__(self, x_shape, w_shape, stride, padding, dilation, groups, size, itemsize, limit, outputs):
+        samples, channels, *spatial = x_shape
+        kernel = w_shape[2:]
+        taps = math.prod(kernel)
+        ones = (1,) * len(size)
+        height = channels // groups * taps  # numbers that one of the result sees
+        self.weights = (groups, w_shape[0] // groups, height)
         self.reach = tuple((n - 1) * s + d * (k - 1) + 1 for n, s, d, k in zip(size, stride, dilation, kernel))
         ends = [max(p, min(p + n, r)) for n, p, r in zip(spatial, padding, self.reach)]
-        self.interior = tuple(slice(max(p, 0), end) for p, end in zip(padding, ends))  # where x lies in the padded
-        self.inside = tuple(slice(max(-p, 0), end - p) for p, end in zip(padding, ends))  # what of x lies there
-        self.exact = all(p == 0 for p in padding) and self.reach == tuple(spatial)
-        waste = self.reach[-1] / max(1, size[-1]) - 1 if len(size) > 1 else 0
-        # outputs is None where border columns may not take part: they are sums with foreign numbers
-        self.flat = (
-            outputs is not None
-            and all(s == 1 for s in stride)
-            and waste * (COPY_COST + outputs * MULTIPLY_COST) < RUN_COST / max(1, size[-1])
-        )
-        self.row_shape = (*size[1:-1], self.reach[-1]) if self.flat and len(size) > 1 else size[1:]
-        self.row_length = math.prod(self.row_shape)
-        row_bytes = max(1, channels * math.prod(kernel) * self.row_length * itemsize)
-        budget = max(1, max(PANEL_BYTES, weight_bytes) // row_bytes)
-        rows = max(1, size[0])
-        self.samples, self.rows = max(1, budget // rows), min(budget, rows)
+        interior = tuple(slice(max(p, 0), end) for p, end in zip(padding, ends))  # where x lies in the padded
+        inside = tuple(slice(max(-p, 0), end - p) for p, end in zip(padding, ends))  # what of x lies there
+        # each number of the result sees one place of x, with enough places a sample to fill a product
+        self.pointwise = (
+            tuple(size) == tuple(spatial) and tuple(kernel) == stride == ones and not any(padding)
+            and (samples == 1 or math.prod(size) >= 128)
+        )  # fmt: skip
+        self.flat = False
+        if outputs is not None and stride == ones:
+            waste = self.reach[-1] / max(1, size[-1]) - 1 if len(size) > 1 else 0
+            saved = RUN_COST / max(1, size[-1]) - waste * (COPY_COST + outputs * MULTIPLY_COST)
+            self.flat = saved * samples * math.prod(size) * channels * taps > CUT_COST
+        self.exact = not self.flat and not any(padding) and self.reach == tuple(spatial)
+        self.row_shape = (*size[1:-1], self.reach[-1]) if self.flat and len(size) > 1 else tuple(size[1:])
+        row_length = math.prod(self.row_shape)
+        budget = max(1, max(PANEL_BYTES, limit) // max(1, channels * taps * row_length * itemsize))
+        at_a_time, rows_at_a_time = max(1, budget // max(1, size[0])), min(budget, max(1, size[0]))
+        self.padded = min(at_a_time, samples), channels, *self.reach
+        self.room = math.prod(self.padded) + self.reach[-1]  # a little more, for the last sample's border columns
 
-    def window(self, count, rows, per_sample, steps):
-        """Shape and strides of one tap's part of a panel, `steps` being the strides of a padded sample."""
-        if not self.flat:
-            return (count, rows, *self.size[1:]), (per_sample, *[s * step for s, step in zip(self.stride, steps)])
-        if len(steps) == 3:  # flat within a slice
-            return (count, rows, self.row_length), (per_sample, steps[0], steps[2])
-        return (count, rows * self.row_length), (per_sample, steps[-1])
+        steps = [itemsize * math.prod(self.reach[i + 1 :]) for i in range(len(size))]
+        per_channel = itemsize * math.prod(self.reach)
+        self.per_sample = channels * per_channel
+        per_tap = per_channel, *[d * step for d, step in zip(dilation, steps)]
+
+        def part(count, row):
+            """Of a panel: first row, rows, where its patches begin, shape and strides of all taps, shape of the matrix."""
+            rows = min(rows_at_a_time, size[0] - row)
+            if not self.flat:
+                extent, strides = (rows, *size[1:]), [s * step for s, step in zip(stride, steps)]
+            elif len(size) == 3:  # flat within a slice
+                extent, strides = (rows, row_length), [steps[0], steps[2]]
+            else:
+                extent, strides = (rows * row_length,), [steps[-1]]
+            shape = (channels, *kernel, count, *extent)
+            matrix = (groups, height, count * math.prod(extent))
+            return row, rows, row * stride[0] * steps[0], shape, (*per_tap, self.per_sample, *strides), matrix
+
+        @functools.cache
+        def parts(count):
+            return [part(count, row) for row in range(0, size[0], rows_at_a_time)]
+
+        self.panels = []  # first sample, samples, parts, the index of what is padded and of its place
+        for first in range(0, samples, at_a_time):
+            count = min(at_a_time, samples - first)
+            taken, placed = (slice(first, first + count), ..., *inside), (slice(count), ..., *interior)
+            self.panels.append((first, count, parts(count), taken, placed))
 
 
 _plan = functools.lru_cache(maxsize=1024)(_Plan)
 
 
 def _panels(x, plan):
-    """Panel by panel: first sample, samples, first row, rows, and the matrix of their patches, a column each.
+    """Panel by panel: first sample, samples, first row, rows, and for each group the matrix of their patches, a column each.
 
-    The matrix has in * prod(kernel) rows; its memory is used again for the next panel.
+    The memory of a matrix is used again for the next panel.
     """
-    samples, channels = x.shape[:2]
-    at_most = min(plan.samples, samples)
-    area = math.prod(plan.reach)
-    direct = plan.exact and not plan.flat and x.flags.c_contiguous
+    direct = plan.exact and x.flags.c_contiguous
     if direct:
         source = x
-    else:  # a little more at the end, for the last sample's border columns
-        source = np.zeros(at_most * channels * area + plan.reach[-1], x.dtype)
-        padded = source[: at_most * channels * area].reshape(at_most, channels, *plan.reach)
-    steps = [x.itemsize * math.prod(plan.reach[i + 1 :]) for i in range(len(plan.reach))]
-    per_channel, per_sample = area * x.itemsize, channels * area * x.itemsize
-    per_tap = (per_channel, *[d * step for d, step in zip(plan.dilation, steps)])
-    height = channels * math.prod(plan.kernel)
+    else:
+        source = np.zeros(plan.room, x.dtype)
+        padded = np.ndarray(plan.padded, x.dtype, source)
     buffer = None
-    for first in range(0, samples, plan.samples):
-        count = min(plan.samples, samples - first)
+    for first, count, parts, taken, placed in plan.panels:
         if not direct:
-            padded[(slice(count), ..., *plan.interior)] = x[(slice(first, first + count), ..., *plan.inside)]
-        for row in range(0, plan.size[0], plan.rows):
-            rows = min(plan.rows, plan.size[0] - row)
-            extent, strides = plan.window(count, rows, per_sample, steps)
-            start = row * plan.stride[0] * steps[0] + (first * per_sample if direct else 0)
-            shape = (channels, *plan.kernel, *extent)
-            columns = np.ndarray(shape, x.dtype, source, start, per_tap + strides)
+            padded[placed] = x[taken]
+        for row, rows, start, shape, strides, matrix in parts:
+            columns = np.ndarray(shape, x.dtype, source, start + (first * plan.per_sample if direct else 0), strides)
             if not columns.flags.c_contiguous:
                 if buffer is None:
-                    buffer = np.empty(columns.size, x.dtype)
-                matrix = buffer[: columns.size].reshape(shape)
-                np.copyto(matrix, columns)
-                columns = matrix
-            yield first, count, row, rows, columns.reshape(height, -1)
+                    columns = columns.copy()
+                    buffer = columns.reshape(-1)
+                else:
+                    patches = buffer[: columns.size].reshape(shape)
+                    np.copyto(patches, columns)
+                    columns = patches
+            yield first, count, row, rows, columns.reshape(matrix)
 
 
 def _rows_by_channel(g, first, count, row, rows):
     """Rows of some samples of g as a contiguous (out, count, rows, ...), without a copy for a whole sample."""
-    part = g[first : first + count, :, row : row + rows].swapaxes(0, 1)
-    return np.ascontiguousarray(part), part.shape[2]
+    return np.ascontiguousarray(g[first : first + count, :, row : row + rows].swapaxes(0, 1))
 
 
 def _is_native(x, w, results, w_shape):
@@ -309,14 +333,3 @@ def _is_native(x, w, results, w_shape):
     if work < NATIVE_FROM or x.dtype != w.dtype or x.dtype not in (np.float32, np.float64):
         return False
     return native.ready(work * MULTIPLY_COST * 1e-9)
-
-
-def _is_pointwise(x, kernel, stride, padding, size):
-    """Whether each number of the result sees one place of x, with enough places a sample to fill a product."""
-    return (
-        size == x.shape[2:]
-        and all(k == 1 for k in kernel)
-        and all(s == 1 for s in stride)
-        and not any(padding)
-        and (x.shape[0] == 1 or math.prod(size) >= 128)
-    )

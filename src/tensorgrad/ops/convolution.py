@@ -203,9 +203,8 @@ def _check_operands(name, x, w, bias):
         raise NotImplementedError(f"\"slow_conv{len(w._spec.shape) - 2}d_cpu\" not implemented for 'Bool'")
 
 
-def _check_numbers(x, w, bias, stride, padding, dilation, groups, transposed):
+def _check_numbers(x_shape, w_shape, bias_shape, stride, padding, dilation, groups, transposed):
     """The numbers say something that can be computed."""
-    x_shape, w_shape = x._spec.shape, w._spec.shape
     if len(x_shape) != len(w_shape):
         raise RuntimeError(
             f"Expected {len(w_shape)}-dimensional input for {len(w_shape)}-dimensional weight {list(w_shape)}, but got "
@@ -236,10 +235,10 @@ def _check_numbers(x, w, bias, stride, padding, dilation, groups, transposed):
             f"expected input{list(x_shape)} to have {channels} channels, but got {x_shape[1]} channels instead"
         )
     outputs = w_shape[1] * groups if transposed else w_shape[0]
-    if bias is not None and tuple(bias._spec.shape) != (outputs,):
+    if bias_shape is not None and tuple(bias_shape) != (outputs,):
         raise RuntimeError(
             f"Given {'transposed=1, ' if transposed else ''}weight of size {list(w_shape)}, expected bias to be 1-dimensional with "
-            f"{outputs} elements, but got bias of size {list(bias._spec.shape)} instead"
+            f"{outputs} elements, but got bias of size {list(bias_shape)} instead"
         )
     if 0 in w_shape[2:]:
         raise RuntimeError(f"kernel size should be greater than zero, but got a kernel of size {list(w_shape[2:])}")
@@ -253,21 +252,21 @@ def _times(sizes):
     return " x ".join(str(n) for n in sizes)
 
 
-@functools.lru_cache(maxsize=1024)
 def _same_padding(kernel, dilation):
     """The padding in front of 'same' windows; behind, the size of the result says it."""
     totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     if any(total % 2 for total in totals):
         warnings.warn(
             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
-            "created", stacklevel=5,
+            "created", stacklevel=6,
         )  # fmt: skip
     return tuple(total // 2 for total in totals)
 
 
-def _convolve(x, w, bias, stride, padding, dilation, groups):
-    """The convolution of a batch, with all numbers checked."""
-    kernel = tuple(w._spec.shape[2:])
+@functools.lru_cache(maxsize=1024)
+def _geometry(x_shape, w_shape, bias_shape, stride, padding, dilation, groups):
+    """The padding and the size of the result, with all numbers checked: that takes as long as a small convolution."""
+    kernel, spatial = tuple(w_shape[2:]), tuple(x_shape[2:])
     if isinstance(padding, str):
         if padding not in ("same", "valid"):
             raise RuntimeError(f"Invalid padding string: '{padding}'")
@@ -276,24 +275,31 @@ def _convolve(x, w, bias, stride, padding, dilation, groups):
         elif any(s != 1 for s in stride):
             raise RuntimeError("padding='same' is not supported for strided convolutions")
         else:
-            _check_numbers(x, w, bias, stride, (), dilation, groups, False)
-            padding, size = _same_padding(kernel, dilation), tuple(x._spec.shape[2:])
-            return _convolution(x, w, bias, stride, padding, dilation, groups, size)
-    _check_numbers(x, w, bias, stride, padding, dilation, groups, False)
-    size = kernels.convolution_size(x._spec.shape[2:], kernel, stride, padding, dilation)
+            _check_numbers(x_shape, w_shape, bias_shape, stride, (), dilation, groups, False)
+            return _same_padding(kernel, dilation), spatial
+    _check_numbers(x_shape, w_shape, bias_shape, stride, padding, dilation, groups, False)
+    size = kernels.convolution_size(spatial, kernel, stride, padding, dilation)
     if min(size) <= 0:
-        padded = [n + 2 * p for n, p in zip(x._spec.shape[2:], padding, strict=True)]
+        padded = [n + 2 * p for n, p in zip(spatial, padding, strict=True)]
         reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
         raise RuntimeError(
             f"Calculated padded input size per channel: ({_times(padded)}). Kernel size: ({_times(reach)}). Kernel size can't be "
             "greater than actual input size"
         )
-    return _convolution(x, w, bias, stride, padding, dilation, groups, size)
+    return padding, size
 
 
-def _convolve_transposed(x, w, bias, stride, padding, dilation, groups, output_padding):
-    """The transposed convolution of a batch, with all numbers checked."""
-    _check_numbers(x, w, bias, stride, padding, dilation, groups, True)
+def _convolve(x, w, bias, stride, padding, dilation, groups):
+    """The convolution of a batch."""
+    bias_shape = None if bias is None else bias._spec.shape
+    padding, size = _geometry(x._spec.shape, w._spec.shape, bias_shape, stride, padding, dilation, groups)
+    return _convolution.apply((x, w, bias), (stride, padding, dilation, groups, size))
+
+
+@functools.lru_cache(maxsize=1024)
+def _transposed_size(x_shape, w_shape, bias_shape, stride, padding, dilation, groups, output_padding):
+    """The size of the result of a transposed convolution, with all numbers checked."""
+    _check_numbers(x_shape, w_shape, bias_shape, stride, padding, dilation, groups, True)
     if any(p < 0 for p in output_padding):
         raise RuntimeError("negative output_padding is not supported")
     for p, s, d in zip(output_padding, stride, dilation, strict=True):
@@ -305,15 +311,22 @@ def _convolve_transposed(x, w, bias, stride, padding, dilation, groups, output_p
     size = tuple([
         (n - 1) * s - 2 * p + d * (k - 1) + extra + 1
         for n, s, p, d, k, extra in zip(
-            x._spec.shape[2:], stride, padding, dilation, w._spec.shape[2:], output_padding, strict=True
+            x_shape[2:], stride, padding, dilation, w_shape[2:], output_padding, strict=True
         )
     ])  # fmt: skip
     if min(size) <= 0:
         raise RuntimeError(
-            f"Given input size per channel: ({_times(x._spec.shape[2:])}). Calculated output size per channel: "
+            f"Given input size per channel: ({_times(x_shape[2:])}). Calculated output size per channel: "
             f"({_times(size)}). Output size is too small"
         )
-    return _convolution_transpose(x, w, bias, stride, padding, dilation, groups, size)
+    return size
+
+
+def _convolve_transposed(x, w, bias, stride, padding, dilation, groups, output_padding):
+    """The transposed convolution of a batch."""
+    bias_shape = None if bias is None else bias._spec.shape
+    size = _transposed_size(x._spec.shape, w._spec.shape, bias_shape, stride, padding, dilation, groups, output_padding)
+    return _convolution_transpose.apply((x, w, bias), (stride, padding, dilation, groups, size))
 
 
 def _batched(name, x, count):

@@ -2,6 +2,8 @@
 
 from tensorgrad.ops.fitting import wrong_arguments
 
+INTS = {int}
+
 
 def is_int(value):
     """Whether a value counts as an int in a list of sizes."""
@@ -16,6 +18,8 @@ def numbers_of(value, count, call, complaint):
     """
     if type(value) is int:
         return (value,) * count
+    if type(value) is tuple and len(value) == count and {*map(type, value)} == INTS:
+        return value
     if isinstance(value, (tuple, list)) and all(is_int(n) for n in value):
         if len(value) == count:
             return tuple([n.__index__() for n in value])
