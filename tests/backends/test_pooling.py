@@ -17,6 +17,9 @@ WINDOWS = [  # shape, kernel, stride, padding, dilation, ceil_mode
     ((12, 40, 31), (3,), (2,), (1,), (2,), True),
     ((2, 3, 9, 10, 11), (2, 3, 2), (2, 2, 1), (1, 1, 0), (1, 1, 2), True),
     ((3, 4, 40, 40), (20, 20), (7, 7), (3, 2), (1, 1), True),
+    ((2, 3, 8, 9), (2, 3), (2, 3), (0, 0), (1, 1), False),  # few windows that tile
+    ((2, 3, 48), (4,), (4,), (0,), (1,), False),
+    ((2, 2, 4, 4, 6), (2, 1, 3), (2, 1, 3), (0, 0, 0), (1, 1, 1), False),
 ]
 
 
@@ -39,13 +42,16 @@ def windows(spatial, size, kernel, stride, padding, dilation):
         yield at, seen
 
 
+@pytest.mark.parametrize("unordered", [True, False])
 @pytest.mark.parametrize("case", WINDOWS, ids=str)
-def test_the_largest_and_where_it_was(way, case):
+def test_the_largest_and_where_it_was(way, case, unordered):
     shape, kernel, stride, padding, dilation, ceil_mode = case
     rng = np.random.default_rng(0)
     x = rng.integers(-4, 5, shape).astype(np.float32)  # many are equal: the first wins
     x.ravel()[::11] = -np.inf
-    x[0, 0], x[1, 1].flat[:40] = -np.inf, np.nan
+    x[0, 0] = -np.inf
+    if unordered:
+        x[1, 1].flat[:40] = np.nan
     spatial = shape[2:]
     size = pooling.pooled_size(spatial, kernel, stride, padding, dilation, ceil_mode)
     y, winners = pooling.max_pool(x, kernel, stride, padding, dilation, size)

@@ -49,13 +49,11 @@ def max_pool(x, kernel, stride, padding, dilation, size):
     """
     if _is_native(x, kernel, stride, dilation, size, padding):
         return native.module("pools").max_pool(x, kernel, stride, padding, dilation, size)
+    tiles = _tiles(x.shape, kernel, stride, padding, dilation, size)
+    if tiles is not None and (found := _max_of_tiles(x, tiles)) is not None:
+        return found
     lead, spatial = x.shape[: -len(size)], x.shape[-len(size) :]
     taps = math.prod(kernel)
-    tiled = stride == kernel and not any(padding) and set(dilation) == {1}
-    if tiled and x.size <= SMALL and spatial == tuple(n * k for n, k in zip(size, kernel)):
-        found = _max_of_tiles(x, lead, kernel, size, taps)
-        if found is not None:
-            return found
     samples = x.reshape(math.prod(lead), *spatial)
     largest = np.empty((len(samples), *size), x.dtype)
     winners = np.empty(largest.shape, np.uint8 if taps <= 256 else np.int32)
@@ -80,19 +78,40 @@ def max_pool(x, kernel, stride, padding, dilation, size):
     return largest.reshape(*lead, *size), winners.reshape(*lead, *size)
 
 
-def _max_of_tiles(x, lead, kernel, size, taps):
-    """The same of windows that tile x, all at once; None where a NaN is among them."""
-    order, split = [], []
-    for n, k in zip(size, kernel):
-        order.append(len(lead) + len(split))
-        split += [n, k]
-    order = [*range(len(lead)), *order, *(d + 1 for d in order)]
-    windows = x.reshape(*lead, *split).transpose(order).reshape(-1, taps)
-    winners = windows.argmax(1)
-    largest = windows[np.arange(len(windows)), winners]
-    if largest.dtype.kind == "f" and np.isnan(largest).any():
+class _Tiles:
+    """Few windows that tile an array: how to lay them out side by side, one a row."""
+
+    def __init__(self, lead, kernel, size):
+        taps = math.prod(kernel)
+        first, dims = len(lead), len(size)
+        self.split = (*lead, *[n for pair in zip(size, kernel) for n in pair])
+        self.order = (*range(first), *range(first, first + 2 * dims, 2), *range(first + 1, first + 2 * dims, 2))
+        self.back = (*range(first), *[d for i in range(dims) for d in (first + i, first + dims + i)])
+        self.pooled, self.windows = (*lead, *size), (*lead, *size, *kernel)
+        self.rows = (math.prod(self.pooled), taps)
+        self.starts = np.arange(0, math.prod(self.rows), taps)  # where each window begins
+        self.number = np.uint8 if taps <= 256 else np.int32
+
+
+@functools.lru_cache(maxsize=256)
+def _tiles(shape, kernel, stride, padding, dilation, size):
+    """The layout of windows that cover the pooled dimensions once and are few, else None."""
+    spatial = shape[-len(size) :]
+    if stride != kernel or any(padding) or set(dilation) != {1} or not 0 < math.prod(shape) <= SMALL:
         return None
-    return largest.reshape(*lead, *size), winners.astype(np.uint8 if taps <= 256 else np.int32).reshape(*lead, *size)
+    if tuple(spatial) != tuple(n * k for n, k in zip(size, kernel)):
+        return None
+    return _Tiles(shape[: -len(size)], kernel, size)
+
+
+def _max_of_tiles(x, tiles):
+    """The largest of each window and its number, all at once; None where a NaN is among them."""
+    windows = x.reshape(tiles.split).transpose(tiles.order).reshape(tiles.rows)
+    winners = windows.argmax(1)
+    largest = windows.reshape(-1).take(winners + tiles.starts)
+    if largest.dtype.kind == "f" and math.isnan(largest.dot(largest)):  # a sum of squares is NaN if one of them is
+        return None
+    return largest.reshape(tiles.pooled), winners.astype(tiles.number).reshape(tiles.pooled)
 
 
 def largest_of_window(seen, numbers):
@@ -176,7 +195,13 @@ def max_pool_gradient(g, winners, spatial, kernel, stride, padding, dilation):
     if _is_native(g, kernel, stride, dilation, g.shape[-dims:], padding):
         return native.module("pools").max_pool_gradient(g, winners, spatial, kernel, stride, padding, dilation)
     window = kernel, stride, padding, dilation
-    gx = np.zeros((*g.shape[:-dims], *spatial), g.dtype)
+    shape = (*g.shape[:-dims], *spatial)
+    tiles = _tiles(shape, *window, g.shape[-dims:])
+    if tiles is not None:
+        rows = np.zeros(tiles.rows, g.dtype)
+        rows.reshape(-1)[winners.reshape(-1) + tiles.starts] = g.reshape(-1)
+        return rows.reshape(tiles.windows).transpose(tiles.back).reshape(shape)
+    gx = np.zeros(shape, g.dtype)
     if not all(s > d * (k - 1) for k, s, d in zip(kernel, stride, dilation)):
         g = g.reshape(-1)
         for places, some in _flat_winners(winners, spatial, *window):
@@ -256,6 +281,7 @@ def average_pool_gradient(g, spatial, kernel, stride, padding, count_padding=Tru
     return g
 
 
+@functools.lru_cache(maxsize=256)
 def window_counts(spatial, kernel, stride, padding, size, count_padding):
     """How many places each window has, what hangs over the padded end not counted: a number if all have the same.
 
@@ -269,14 +295,17 @@ def window_counts(spatial, kernel, stride, padding, size, count_padding):
         if not count_padding:
             start, end = np.maximum(start, 0), np.minimum(end, n)
         counts = counts[..., None] * (end - start)
+    counts.flags.writeable = False
     return counts if counts.size == 0 or np.ptp(counts) else int(counts.flat[0])
 
 
 def _is_native(x, kernel, stride, dilation, size, padding=None):
     """Whether a compiled kernel is to do this: windows that overlap, or a maximum of pairs (else slices are as fast)."""
+    if x.size < native.LEAST or 0 in size:
+        return False
     special = kernel == stride == (2, 2) and padding == (0, 0)
     special = special or any(d * (k - 1) >= s for k, s, d in zip(kernel, stride, dilation))
-    return special and 0 not in size and native.suits(x)
+    return special and native.suits(x)
 
 
 def _sum_windows(x, dim, kernel, stride, padding, windows):
@@ -284,21 +313,19 @@ def _sum_windows(x, dim, kernel, stride, padding, windows):
     length = x.shape[dim]
     if windows == 1 and padding == 0 and kernel <= length:
         return np.add.reduce(x[_along(dim, slice(kernel))], axis=dim, dtype=x.dtype, keepdims=True)
-    shape = list(x.shape)
-    shape[dim] = windows
-    parts = [_overlap(length, i - padding, stride, windows) for i in range(kernel)]
-    everywhere = [inputs for outputs, inputs in parts if outputs == slice(0, windows, 1)]
-    elsewhere = [part for part in parts if part[0] != slice(0, windows, 1)]
+    everywhere, elsewhere = _parts(length, dim, kernel, stride, padding, windows)
     if len(everywhere) > 1:  # the first two at once, into fresh memory
-        total = np.add(x[_along(dim, everywhere[0])], x[_along(dim, everywhere[1])])
+        total = np.add(x[everywhere[0]], x[everywhere[1]])
     elif everywhere:
-        total = x[_along(dim, everywhere[0])].copy()
+        total = x[everywhere[0]].copy()
     else:
+        shape = list(x.shape)
+        shape[dim] = windows
         total = np.zeros(shape, x.dtype)
     for inputs in everywhere[2:]:
-        total += x[_along(dim, inputs)]
+        total += x[inputs]
     for outputs, inputs in elsewhere:
-        total[_along(dim, outputs)] += x[_along(dim, inputs)]
+        total[outputs] += x[inputs]
     return total
 
 
@@ -311,13 +338,27 @@ def _spread_windows(g, dim, kernel, stride, padding, length):
     if windows == 1:
         gx[_along(dim, slice(max(0, kernel - padding)))] = g
         return gx
+    everywhere, elsewhere = _parts(length, dim, kernel, stride, padding, windows)
+    for outputs, inputs in (*[(..., inputs) for inputs in everywhere], *elsewhere):
+        if kernel <= stride:
+            gx[inputs] = g[outputs]
+        else:
+            gx[inputs] += g[outputs]
+    return gx
+
+
+@functools.lru_cache(maxsize=256)
+def _parts(length, dim, kernel, stride, padding, windows):
+    """For each place in windows along one dimension the inputs it sees, as indexes: where all windows have it, and the
+    outputs and inputs where not."""
+    everywhere, elsewhere = [], []
     for i in range(kernel):
         outputs, inputs = _overlap(length, i - padding, stride, windows)
-        if kernel <= stride:
-            gx[_along(dim, inputs)] = g[_along(dim, outputs)]
+        if outputs == slice(0, windows, 1):
+            everywhere.append(_along(dim, inputs))
         else:
-            gx[_along(dim, inputs)] += g[_along(dim, outputs)]
-    return gx
+            elsewhere.append((_along(dim, outputs), _along(dim, inputs)))
+    return everywhere, elsewhere
 
 
 def _along(dim, where):

@@ -210,8 +210,9 @@ def _check_dtype(name, input, allowed):
 
 def _largest(name, count, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     *window, size = _window(name, input, count, kernel_size, stride, padding, dilation, ceil_mode)
-    _check_dtype(name, input, lambda dtype: dtype is not dtypes.bool_ and not dtype.is_complex)
-    largest, winners = _max_pools[count](input, *window, size)
+    if not input._spec.fast:
+        _check_dtype(name, input, lambda dtype: dtype is not dtypes.bool_ and not dtype.is_complex)
+    largest, winners = _max_pools[count].apply((input,), (*window, size))
     if not return_indices:
         return largest
     return largest, _max_pool_indices(winners, tuple(input._spec.shape[-count:]), *window)
@@ -335,8 +336,10 @@ def _mean(name, count, input, kernel_size, stride, padding, ceil_mode, count_inc
     kernel, stride, padding, _, size = _window(name, input, count, kernel_size, stride, padding, 1, ceil_mode)
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
-    _check_dtype(name, input, lambda dtype: dtype.is_floating_point or dtype is dtypes.int64)
-    return _average_pools[count](input, kernel, stride, padding, size, bool(count_include_pad), divisor_override)
+    if not input._spec.fast:
+        _check_dtype(name, input, lambda dtype: dtype.is_floating_point or dtype is dtypes.int64)
+    window = kernel, stride, padding, size, bool(count_include_pad), divisor_override
+    return _average_pools[count].apply((input,), window)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
