@@ -2,7 +2,9 @@
 
 The padded samples are seen as tiles of 4 x 4 that begin every second place. A tile d is turned into B' d B, a kernel w into
 G w G'; products of these are summed over the channels, as 16 matrix products, and A' m A is the tile of 2 x 2 results.
-Neighbours in a vector are neighbouring tiles, so two vectors of places are parted into the even and the odd ones.
+Neighbours in a vector are neighbouring channels: a line of a sample is turned as it is read, so that no place of a vector is
+lost however narrow the samples are, and four lines are all that is kept of them. Some rows of tiles go through all steps
+together, so that they and the kernels stay in the cache.
 Tiles mix places, so an infinity would spread in its tile: results that are not finite make the caller do it directly.
 """
 
@@ -16,14 +18,12 @@ from tensorgrad.kernels import direct, machine
 from tensorgrad.kernels.code import Code, Vectors, address, module, parallel, words
 from tensorgrad.kernels.mathematics import literal
 
-WEIGHT = (*direct.COMMON, *words("g gb GB g_geometry GS v wt vt m VJ WJ TJ MJ VB WB TB MB CP CG"))
-FORWARD = (*direct.COMMON, *words("w bias out v m VJ MJ VB MB H W flags"))
-POINTERS = direct.POINTERS | {"v", "vt", "wt", "m", "flags"}
-G = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
-
-SIGNED = G * np.array([[1], [1], [1], [-1]])  # with the signs that the tiles of gradients go without
+TABLE = words("""threads x w bias out flags g gw taps scratch N C O groups Cg Og H W ph pw OH OW rows across wide together
+    CP OP OG CG wo wc LS GS V M OUT SB VJ MJ WJ KJ""")
+POINTERS = {"x", "w", "bias", "out", "flags", "g", "gw", "taps", "scratch"}
 LEAST_PLACES = 1000  # results of a channel from which turning the kernels pays
-FEW = 1024  # kernels turned at a time: so small a product that BLAS wakes no threads
+TILES = 48, 256  # that go through all steps together: at least, at most
+ROWS = 6, 4, 2, 1  # of a product that are formed at a time
 
 
 def rows_of_b(x, plus, minus):
@@ -36,319 +36,478 @@ def rows_of_a(x, plus, minus):
     return plus(plus(x[0], x[1]), x[2]), minus(minus(x[1], x[2]), x[3])
 
 
-def both_ways(tile, rows, v):
-    """rows' tile rows, for a tile of vectors as a list of lists."""
-    plus = lambda x, y: v.code.add(f"fadd {v.type} {x}, {y}")
-    minus = lambda x, y: v.code.add(f"fsub {v.type} {x}, {y}")
-    columns = [rows(column, plus, minus) for column in zip(*tile, strict=True)]
-    return [rows(row, plus, minus) for row in zip(*columns, strict=True)]
-
-
-def write_gemm(kind, lanes, outputs, vectors, wide, declared):
-    """m[o] = sum over channels of w[c, o] times v[c], for `vectors` vectors of lines of `wide` and one."""
-    parameters = "ptr v,ptr w,i64 C,ptr m"
-    code = Code(f"gemm{outputs}_{vectors}", [tuple(p.split()) for p in parameters.split(",")], declared)
-    v = Vectors(code, kind, lanes)
-    sums = [[code.variable(v.type, "zeroinitializer") for _ in range(vectors)] for _ in range(outputs)]
-    with code.loop(0, "%C") as c:
-        line = code.at("%v", code.times(c, (wide + 1) * lanes), v.scalar)
-        weights = code.at("%w", code.times(c, outputs), v.scalar)
-        seen = [v.load(line, k * lanes) for k in range(vectors)]
-        for o in range(outputs):
-            weight = v.spread(code.load(weights, o, v.scalar))
-            for k in range(vectors):
-                code.set(sums[o][k], v.fma(weight, seen[k], code.get(sums[o][k], v.type)), v.type)
-    for o in range(outputs):
-        for k in range(vectors):
-            v.store(code.get(sums[o][k], v.type), "%m", o * (wide + 1) * lanes + k * lanes)
-    return code
-
-
-def parted(v, x, y):
-    """The even and the odd places of two vectors that lie one after the other."""
-    order = [", ".join(f"i32 {2 * k + odd}" for k in range(v.lanes)) for odd in (0, 1)]
-    return [v.code.add(f"shufflevector {v.type} {x}, {v.type} {y}, <{v.lanes} x i32> <{o}>") for o in order]
-
-
-def write_tiles(kind, lanes, wide, declared):
-    """B' d B for neighbouring tiles of every channel: sixteen vectors.
-
-    The last vector may reach over the end of its line, where there is room for it.
-    """
-    parameters = "ptr x,i64 CS,i64 PW,i64 C,ptr to,i64 jump,i64 count"
-    code = Code("tiles", [tuple(p.split()) for p in parameters.split(",")], declared)
-    v = Vectors(code, kind, lanes)
-    with code.loop(0, "%count", lanes) as p, code.loop(0, "%C") as c:
-        corner = code.at("%x", code.plus(code.times(c, "%CS"), code.times(p, 2)), v.scalar)
-        tile = []
-        for i in range(4):
-            line = code.at(corner, code.times("%PW", i), v.scalar)
-            first, second = ([v.load(line, at), v.load(line, at + lanes)] for at in (0, 2))
-            tile.append([*parted(v, *first), *parted(v, *second)])
-        to = code.plus(p, code.times(c, (wide + 1) * lanes))
-        for k, x in enumerate(x for row in both_ways(tile, rows_of_b, v) for x in row):
-            v.store(x, "%to", code.plus(code.times("%jump", k), to))
-    return code
-
-
-def write_results(kind, lanes, declared):
-    """A' m A plus a bias for neighbouring tiles of one output: `width` numbers of one line of results or of two.
-
-    `odd` gets nothing, or NaN once a number is not finite.
-    """
-    parameters = "ptr m,i64 jump,ptr out,i64 W,i64 width,i64 both,ptr bias,ptr odd"
-    code = Code("results", [tuple(p.split()) for p in parameters.split(",")], declared)
-    v, pair = Vectors(code, kind, lanes), Vectors(code, kind, 2 * lanes)
-    store = f"llvm.masked.store.{pair.suffix}.p0"
-    flags = f"<{2 * lanes} x i1>"
-    declared[store] = f"declare void @{store}({pair.type}, ptr, i32, {flags})"
-    order = ", ".join(f"i32 {k // 2 + lanes * (k % 2)}" for k in range(2 * lanes))
-    count = f"<{2 * lanes} x i64>"
-    steps = ", ".join(f"i64 {k}" for k in range(2 * lanes))
-    bias = pair.spread(code.get("%bias", v.scalar))
-    seen_odd = code.variable(pair.type, "zeroinitializer")
-    two = code.compare("eq", "%both", 1)
-    with code.loop(0, "%width", 2 * lanes) as p:
-        at = code.over(p, 2)
-        seen = [v.load("%m", code.plus(code.times("%jump", k), at)) for k in range(16)]
-        left = code.add(f"insertelement {count} poison, i64 {code.minus('%width', p)}, i64 0")
-        left = code.add(f"shufflevector {count} {left}, {count} poison, <{2 * lanes} x i32> zeroinitializer")
-        mask = code.add(f"icmp slt {count} <{steps}>, {left}")
-        results = []
-        for x, y in both_ways([seen[4 * i : 4 * i + 4] for i in range(4)], rows_of_a, v):
-            z = code.add(f"shufflevector {v.type} {x}, {v.type} {y}, <{2 * lanes} x i32> <{order}>")
-            kept = code.add(f"select {flags} {mask}, {pair.type} {z}, {pair.type} zeroinitializer")
-            nought = code.add(f"fmul {pair.type} {kept}, zeroinitializer")
-            code.set(seen_odd, code.add(f"fadd {pair.type} {code.get(seen_odd, pair.type)}, {nought}"), pair.type)
-            results.append(code.add(f"fadd {pair.type} {z}, {bias}"))
-        place = code.at("%out", p, v.scalar)
-        put = lambda x, to: code.lines.append(
-            f"  call void @{store}({pair.type} {x}, ptr {to}, i32 {v.size}, {flags} {mask})"
-        )
-        put(results[0], place)
-        with code.when(two):
-            put(results[1], code.at(place, "%W", v.scalar))
-    total = code.add(f"fadd {v.scalar} {code.get('%odd', v.scalar)}, {pair.total(code.get(seen_odd, pair.type))}")
-    code.set("%odd", total, v.scalar)
-    return code
-
-
 def rows_of_a_turned(x, plus, minus):
     """A x for two rows, the last with the other sign."""
     return x[0], plus(x[0], x[1]), minus(x[0], x[1]), x[1]
 
 
-def write_spread_tiles(kind, lanes, wide, declared):
-    """A g A' for neighbouring tiles of the gradients of every output, without the signs of its last row and column."""
-    parameters = "ptr g,i64 GS,i64 PW,i64 C,ptr to,i64 jump,i64 count"
-    code = Code("spread_tiles", [tuple(p.split()) for p in parameters.split(",")], declared)
-    v = Vectors(code, kind, lanes)
-    with code.loop(0, "%count", lanes) as p, code.loop(0, "%C") as c:
-        corner = code.at("%g", code.plus(code.times(c, "%GS"), code.times(p, 2)), v.scalar)
-        lines = [code.at(corner, code.times("%PW", i), v.scalar) for i in range(2)]
-        tile = [parted(v, v.load(line, 0), v.load(line, lanes)) for line in lines]
-        to = code.plus(p, code.times(c, (wide + 1) * lanes))
-        for k, x in enumerate(x for row in both_ways(tile, rows_of_a_turned, v) for x in row):
+class Parts(Vectors):
+    """Vectors of tiles' numbers."""
+
+    def plus(self, x, y):
+        return self.code.add(f"fadd {self.type} {x}, {y}")
+
+    def minus(self, x, y):
+        return self.code.add(f"fsub {self.type} {x}, {y}")
+
+    def half(self, x):
+        part = ", ".join([f"{self.scalar} {literal(0.5, self.kind)}"] * self.lanes)
+        return self.code.add(f"fmul {self.type} {x}, <{part}>")
+
+    def rows_of_g(self, x, plus, minus):
+        """G x for three rows."""
+        outer = self.half(plus(x[0], x[2]))
+        middle = self.half(x[1])
+        return x[0], plus(outer, middle), minus(outer, middle), x[2]
+
+    def rows_of_g_turned(self, x, plus, minus):
+        """G' x for four rows, the last with the other sign: gradients come without theirs."""
+        both, difference = self.half(plus(x[1], x[2])), self.half(minus(x[1], x[2]))
+        return plus(x[0], both), difference, minus(both, x[3])
+
+    def both_ways(self, tile, rows):
+        """rows' tile rows, for a tile of vectors as a list of lists."""
+        columns = [rows(column, self.plus, self.minus) for column in zip(*tile, strict=True)]
+        return [rows(row, self.plus, self.minus) for row in zip(*columns, strict=True)]
+
+    def turned(self, rows):
+        """Rows of a square of numbers become its columns: each round interleaves the first half of them with the second."""
+        lanes = self.lanes
+        low = [(k % 2) * lanes + k // 2 for k in range(lanes)]
+        orders = [", ".join(f"i32 {n + half}" for n in low) for half in (0, lanes // 2)]
+        for _ in range(lanes.bit_length() - 1):
+            rows = [
+                self.code.add(f"shufflevector {self.type} {x}, {self.type} {y}, <{lanes} x i32> <{order}>")
+                for x, y in zip(rows, rows[lanes // 2 :], strict=False)
+                for order in orders
+            ]
+        return rows
+
+    def where(self, how, x):
+        """Which lanes k have k < x, or another comparison."""
+        lanes, code = f"<{self.lanes} x i64>", self.code
+        one = code.add(f"insertelement {lanes} poison, i64 {x}, i64 0")
+        all_ = code.add(f"shufflevector {lanes} {one}, {lanes} poison, <{self.lanes} x i32> zeroinitializer")
+        return code.add(f"icmp {how} {lanes} <{', '.join(f'i64 {k}' for k in range(self.lanes))}>, {all_}")
+
+    def load_where(self, mask, pointer):
+        """What lies at a pointer in the lanes of a mask, else zero; the rest of the memory is not touched."""
+        name, flags = f"llvm.masked.load.{self.suffix}.p0", f"<{self.lanes} x i1>"
+        self.code.declared[name] = f"declare {self.type} @{name}(ptr, i32, {flags}, {self.type})"
+        return self.code.add(
+            f"call {self.type} @{name}(ptr {pointer}, i32 {self.size}, {flags} {mask}, {self.type} zeroinitializer)"
+        )
+
+    def store_where(self, mask, x, pointer):
+        name, flags = f"llvm.masked.store.{self.suffix}.p0", f"<{self.lanes} x i1>"
+        self.code.declared[name] = f"declare void @{name}({self.type}, ptr, i32, {flags})"
+        self.code.lines.append(f"  call void @{name}({self.type} {x}, ptr {pointer}, i32 {self.size}, {flags} {mask})")
+
+    def beside(self, pointer, place):
+        """An address that need not lie in the array."""
+        return self.code.add(f"getelementptr {self.scalar}, ptr {pointer}, i64 {place}")
+
+
+def function(name, parameters, declared):
+    return Code(name, [tuple(p.split()) for p in parameters.split(",")], declared)
+
+
+def write_line(kind, lanes, declared):
+    """A line of all channels, place after place: `count` places, of which those from `first` to `last` lie in x."""
+    parameters = "ptr x,i64 area,i64 C,ptr to,i64 CP,i64 first,i64 last,i64 count"
+    code = function("line", parameters, declared)
+    v = Parts(code, kind, lanes)
+    with code.loop(0, "%count", lanes) as p:
+        after = v.where("sge", code.minus("%first", p))
+        mask = code.add(f"and <{lanes} x i1> {after}, {v.where('slt', code.minus('%last', p))}")
+        with code.loop(0, "%C", lanes) as c:
+            rows = []
+            for k in range(lanes):  # the last channel stands for those behind it
+                channel = code.least(code.plus(c, k), code.minus("%C", 1))
+                rows.append(v.load_where(mask, v.beside("%x", code.plus(code.times(channel, "%area"), p))))
+            for k, row in enumerate(v.turned(rows)):
+                v.store(row, "%to", code.plus(code.times(code.plus(p, k), "%CP"), c))
+    return code
+
+
+def write_put(kind, lanes, declared):
+    """`count` places, all outputs after one another, go to where each output lies in the result."""
+    code = function("put", "ptr x,i64 OG,i64 O,ptr to,i64 area,i64 count", declared)
+    v = Parts(code, kind, lanes)
+    with code.loop(0, "%count", lanes) as p:
+        mask = v.where("slt", code.minus("%count", p))
+        with code.loop(0, "%O", lanes) as o:
+            rows = [v.load("%x", code.plus(code.times(code.plus(p, k), "%OG"), o)) for k in range(lanes)]
+            for k, row in enumerate(v.turned(rows)):
+                output = code.plus(o, k)
+                with code.when(code.compare("slt", output, "%O")):
+                    v.store_where(mask, row, v.beside("%to", code.plus(code.times(output, "%area"), p)))
+    return code
+
+
+def write_tiles(kind, lanes, declared):
+    """B' d B for neighbouring tiles of four lines."""
+    code = function("tiles", "ptr l0,ptr l1,ptr l2,ptr l3,i64 C,i64 CP,ptr to,i64 jump,i64 count", declared)
+    v = Parts(code, kind, lanes)
+
+    def column(place):
+        return rows_of_b([v.load(f"%l{i}", place) for i in range(4)], v.plus, v.minus)
+
+    with code.loop(0, "%C", lanes) as c:
+        known = [[code.variable(v.type, x) for x in column(p)] for p in (c, code.plus(c, "%CP"))]
+        with code.loop(0, "%count") as t:
+            place = code.plus(c, code.times(code.times(code.plus(t, 1), 2), "%CP"))
+            columns = [[code.get(slot, v.type) for slot in slots] for slots in known]
+            columns += [column(p) for p in (place, code.plus(place, "%CP"))]
+            to = code.plus(c, code.times(t, "%CP"))
+            tile = [rows_of_b(row, v.plus, v.minus) for row in zip(*columns, strict=True)]
+            for k, x in enumerate(x for row in tile for x in row):
+                v.store(x, "%to", code.plus(code.times("%jump", k), to))
+            for slots, values in zip(known, columns[2:], strict=True):
+                for slot, x in zip(slots, values, strict=True):
+                    code.set(slot, x, v.type)
+    return code
+
+
+def write_spread_tiles(kind, lanes, declared):
+    """A g A' for neighbouring tiles of two lines of gradients, without the signs of its last row and column."""
+    code = function("spread_tiles", "ptr l0,ptr l1,i64 O,i64 OP,ptr to,i64 jump,i64 count", declared)
+    v = Parts(code, kind, lanes)
+    with code.loop(0, "%count") as t, code.loop(0, "%O", lanes) as o:
+        place = code.plus(code.times(code.times(t, 2), "%OP"), o)
+        tile = [[v.load(f"%l{i}", p) for p in (place, code.plus(place, "%OP"))] for i in range(2)]
+        to = code.plus(o, code.times(t, "%OP"))
+        for k, x in enumerate(x for row in v.both_ways(tile, rows_of_a_turned) for x in row):
             v.store(x, "%to", code.plus(code.times("%jump", k), to))
     return code
 
 
-def write_turn(kind, lanes, wide, declared):
-    """Lines of neighbouring tiles, channel under channel, become lines of neighbouring channels, tile under tile."""
-    code = Code("turn", [tuple(p.split()) for p in ["ptr v", "i64 C", "ptr to", "i64 CP"]], declared)
-    v = Vectors(code, kind, lanes)
-    low = [(k % 2) * lanes + k // 2 for k in range(lanes)]
-    orders = [", ".join(f"i32 {n + half}" for n in low) for half in (0, lanes // 2)]
-    with code.loop(0, "%C", lanes) as c, code.loop(0, wide * lanes, lanes) as t:
-        rows = [v.load("%v", code.plus(code.times(code.plus(c, k), (wide + 1) * lanes), t)) for k in range(lanes)]
-        for _ in range(lanes.bit_length() - 1):  # each round interleaves the first half of the rows with the second
-            rows = [
-                code.add(f"shufflevector {v.type} {x}, {v.type} {y}, <{lanes} x i32> <{order}>")
-                for x, y in zip(rows, rows[lanes // 2 :], strict=False)
-                for order in orders
-            ]
-        for k, row in enumerate(rows):
-            v.store(row, "%to", code.plus(code.times(code.plus(t, k), "%CP"), c))
+def write_results(kind, lanes, declared):
+    """A' m A plus a bias for neighbouring tiles: two lines of results, `pitch` apart.
+
+    `odd` gets nothing, or NaN once a number is not finite.
+    """
+    code = function("results", "ptr m,i64 jump,i64 OG,i64 O,ptr out,i64 pitch,i64 count,ptr bias,ptr odd", declared)
+    v = Parts(code, kind, lanes)
+    seen_odd = code.variable(v.type, "zeroinitializer")
+    minus_zero = ", ".join([f"{v.scalar} {literal(-0.0, kind)}"] * lanes)
+    biased = code.add("icmp ne ptr %bias, null")
+    with code.loop(0, "%O", lanes) as o:
+        bias = code.variable(v.type, f"<{minus_zero}>")
+        with code.when(biased):
+            known = v.load_where(v.where("slt", code.minus("%O", o)), v.beside("%bias", o))
+            code.set(bias, known, v.type)
+        with code.loop(0, "%count") as t:
+            at = code.plus(code.times(t, "%OG"), o)
+            seen = [v.load("%m", code.plus(code.times("%jump", k), at)) for k in range(16)]
+            place = code.plus(code.times(code.times(t, 2), "%OG"), o)
+            shift = code.get(bias, v.type)
+            for row in v.both_ways([seen[4 * i : 4 * i + 4] for i in range(4)], rows_of_a):
+                for x, to in zip(row, (place, code.plus(place, "%OG")), strict=True):
+                    nought = code.add(f"fmul {v.type} {x}, zeroinitializer")
+                    code.set(seen_odd, v.plus(code.get(seen_odd, v.type), nought), v.type)
+                    v.store(v.plus(x, shift), "%out", to)
+                place = code.plus(place, "%pitch")
+    total = code.add(f"fadd {v.scalar} {code.get('%odd', v.scalar)}, {v.total(code.get(seen_odd, v.type))}")
+    code.set("%odd", total, v.scalar)
     return code
 
 
-def write_outer(kind, lanes, outputs, vectors, wide, declared):
-    """m[o, c] += sum over `count` tiles of w[o, tile] times v[tile, c]."""
-    parameters = "ptr w,ptr v,i64 CP,ptr m,i64 CG,i64 count"
-    code = Code(f"outer{outputs}_{vectors}", [tuple(p.split()) for p in parameters.split(",")], declared)
-    v = Vectors(code, kind, lanes)
-    places = [[code.plus(code.times("%CG", o), k * lanes) for k in range(vectors)] for o in range(outputs)]
-    sums = [[code.variable(v.type, "zeroinitializer") for _ in row] for row in places]
-    with code.loop(0, "%count") as t:
-        line = code.at("%v", code.times(t, "%CP"), v.scalar)
-        seen = [v.load(line, k * lanes) for k in range(vectors)]
-        for o in range(outputs):
-            weight = v.spread(code.load("%w", code.plus(o * (wide + 1) * lanes, t), v.scalar))
+def write_product(kind, lanes, vectors, declared):
+    """m[t, o] = sum over c of v[t, c] times w[c, o], for `count` tiles and a panel of `vectors` vectors of outputs."""
+    code = function(f"product{vectors}", "ptr v,i64 CP,ptr w,i64 C,ptr m,i64 OG,i64 count", declared)
+    v = Parts(code, kind, lanes)
+
+    def block(rows, t):
+        sums = [[code.variable(v.type, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
+        lines = [code.at("%v", code.times(code.plus(t, r), "%CP"), v.scalar) for r in range(rows)]
+        with code.loop(0, "%C") as c:
+            panel = code.at("%w", code.times(c, vectors * lanes), v.scalar)
+            seen = [v.load(panel, k * lanes) for k in range(vectors)]
+            for r in range(rows):
+                number = v.spread(code.load(lines[r], c, v.scalar))
+                for k in range(vectors):
+                    code.set(sums[r][k], v.fma(number, seen[k], code.get(sums[r][k], v.type)), v.type)
+        for r in range(rows):
+            to = code.at("%m", code.times(code.plus(t, r), "%OG"), v.scalar)
             for k in range(vectors):
-                code.set(sums[o][k], v.fma(weight, seen[k], code.get(sums[o][k], v.type)), v.type)
-    for row, slots in zip(places, sums, strict=True):
-        for place, slot in zip(row, slots, strict=True):
-            total = code.add(f"fadd {v.type} {v.load('%m', place)}, {code.get(slot, v.type)}")
-            v.store(total, "%m", place)
+                v.store(code.get(sums[r][k], v.type), to, k * lanes)
+
+    direct.blocked(code, "0", "%count", ROWS, block)
     return code
 
 
-@contextlib.contextmanager
-def segments(code, across, t0, t1):
-    """Loop over the rows of tiles that a stretch of tiles touches: (row, first tile of it, place in the stretch, count)."""
-    with code.loop(code.over(t0, across), code.plus(code.over(code.minus(t1, 1), across), 1)) as row:
-        start = code.times(row, across)
-        first = code.most(t0, start)
-        count = code.minus(code.least(t1, code.plus(start, across)), first)
-        yield row, code.minus(first, start), code.minus(first, t0), count
+def write_outer(kind, lanes, vectors, declared):
+    """m[o, c] += sum over `count` tiles of w[t, o] times v[t, c], for O outputs and `vectors` vectors of channels."""
+    code = function(f"outer{vectors}", "ptr w,i64 OP,i64 O,ptr v,i64 CP,ptr m,i64 CG,i64 count", declared)
+    v = Parts(code, kind, lanes)
+
+    def block(rows, o):
+        sums = [[code.variable(v.type, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
+        with code.loop(0, "%count") as t:
+            line = code.at("%v", code.times(t, "%CP"), v.scalar)
+            numbers = code.at("%w", code.plus(code.times(t, "%OP"), o), v.scalar)
+            seen = [v.load(line, k * lanes) for k in range(vectors)]
+            for r in range(rows):
+                number = v.spread(code.load(numbers, r, v.scalar))
+                for k in range(vectors):
+                    code.set(sums[r][k], v.fma(number, seen[k], code.get(sums[r][k], v.type)), v.type)
+        for r in range(rows):
+            to = code.at("%m", code.times(code.plus(o, r), "%CG"), v.scalar)
+            for k in range(vectors):
+                v.store(v.plus(v.load(to, k * lanes), code.get(sums[r][k], v.type)), to, k * lanes)
+
+    direct.blocked(code, "0", "%O", ROWS, block)
+    return code
 
 
-def write_forward(kind, shape, declared):
-    code = Code("forward_work", [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
-    t, lanes, wide = "float" if kind == "f4" else "double", shape.lanes, shape.blocks[0][1]
-    size, pitch = wide * lanes, (wide + 1) * lanes
-    f = {n: code.load("%table", k, "ptr" if n in POINTERS else "i64") for k, n in enumerate(FORWARD)}
-    f["xb"] = code.at(f["xb"], code.times("%t", f["XS"]), t)
-    f["v"] = code.at(f["v"], code.times("%t", f["VB"]), t)
-    f["m"] = code.at(f["m"], code.times("%t", f["MB"]), t)
-    flag = code.at(f["flags"], code.times("%t", 16), t)  # far enough from another thread's
+# A thread's share
+
+
+class Share(Code):
+    """A thread's share of a call: the fields of its table by name."""
+
+    def __init__(self, name, kind, lanes, vectors, declared):
+        super().__init__(name, [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
+        self.t, self.kind, self.lanes, self.vectors = "float" if kind == "f4" else "double", kind, lanes, vectors
+        self.f = {n: self.load("%table", k, "ptr" if n in POINTERS else "i64") for k, n in enumerate(TABLE)}
+        own = self.place("scratch", self.times("%t", self.f["SB"]))
+        self.kept, self.v, self.m, self.out = own, *(self.at(own, self.f[n], self.t) for n in ("V", "M", "OUT"))
+
+    def part(self, count):
+        """(first, end) of the numbers below a count that are this thread's."""
+        return [self.over(self.times(count, t), "%T") for t in ("%t", self.plus("%t", 1))]
+
+    def place(self, name, at):
+        return self.at(self.f[name], at, self.t)
+
+    def pieces(self):
+        """Loop over what goes through all steps together: (first row of tiles, end, first column, end)."""
+        f = self.f
+        self.low, self.high = self.part(self.times(f["N"], f["rows"]))
+        return self.nested(f)
+
+    @contextlib.contextmanager
+    def nested(self, f):
+        with self.loop(self.low, self.high, f["together"]) as r0, self.loop(0, f["across"], f["wide"]) as c0:
+            r1 = self.least(self.plus(r0, f["together"]), self.high)
+            yield r0, r1, c0, self.least(self.plus(c0, f["wide"]), f["across"])
+
+    def read(self, name, sizes, sample, y, first, to, pitch, count):
+        """Turn one line of x or g; `first`: the place where its numbers begin."""
+        f = self.f
+        channels, height, width = (f[n] for n in sizes)
+        inside = self.compare("ult", y, height)
+        area = self.times(height, width)
+        at = self.plus(self.times(self.times(sample, channels), area), self.times(y, width))
+        at = self.minus(at, first)
+        last = self.add(f"select i1 {inside}, i64 {self.plus(width, first)}, i64 -1")
+        source = self.add(f"getelementptr {self.t}, ptr {f[name]}, i64 {at}")
+        self.run(
+            "line", ("ptr", source), ("i64", area), ("i64", channels), ("ptr", to), ("i64", pitch), ("i64", first),
+            ("i64", last), ("i64", count),
+        )  # fmt: skip
+
+    def turn_tiles(self, r, r0, c0, c1):
+        """B' d B of a row of tiles; its lines are read with the first of its columns."""
+        f = self.f
+        sample, row = self.over(r, f["rows"]), self.rest(r, f["rows"])
+        top = self.times(row, 2)
+        slot = lambda y: self.at(self.kept, self.times(self.rest(y, 4), f["LS"]), self.t)
+        with self.when(self.compare("eq", c0, 0)):
+            new = self.add(f"or i1 {self.compare('eq', row, 0)}, {self.compare('eq', r, self.low)}")
+            known = self.add(f"select i1 {new}, i64 0, i64 2")  # lines that the row before has left
+            with self.loop(known, 4) as i:
+                y = self.plus(top, i)
+                count = self.plus(self.times(f["across"], 2), 2)
+                self.read("x", ("C", "H", "W"), sample, self.minus(y, f["ph"]), f["pw"], slot(y), f["CP"], count)
+        corner = self.times(self.times(c0, 2), f["CP"])
+        lines = [self.at(slot(self.plus(top, i)), corner, self.t) for i in range(4)]
+        width = self.minus(c1, c0)
+        first = self.times(self.times(self.minus(r, r0), width), f["CP"])
+        self.run(
+            "tiles", *[("ptr", line) for line in lines], ("i64", f["C"]), ("i64", f["CP"]),
+            ("ptr", self.at(self.v, first, self.t)), ("i64", f["VJ"]), ("i64", width),
+        )  # fmt: skip
+        return sample, row, width
+
+    def panels(self, count, call):
+        """Go over the vectors that hold `count` numbers, as many at a time as there are registers for: call(vectors, place)."""
+        wide = self.vectors * self.lanes
+        with self.loop(0, count, wide) as place:
+            left = self.minus(count, place)
+            for vectors in range(1, self.vectors + 1):
+                here = self.compare("sgt", left, (vectors - 1) * self.lanes)
+                if vectors < self.vectors:
+                    here = self.add(f"and i1 {here}, {self.compare('sle', left, vectors * self.lanes)}")
+                with self.when(here):
+                    call(vectors, place)
+
+
+def write_kernels(kind, lanes, vectors, declared):
+    """G w G' of all kernels, of any strides, for every part: panels of outputs, channel after channel."""
+    code = Share("kernels_work", kind, lanes, vectors, declared)
+    v, f = Parts(code, kind, lanes), code.f
+    shares = code.over(f["OG"], lanes)
+    taps = [code.load(f["taps"], tap, "i64") for tap in range(9)]
+    with code.loop(*code.part(code.times(f["groups"], shares))) as share:
+        group, o = code.over(share, shares), code.times(code.rest(share, shares), lanes)
+        begin = code.times(code.over(o, vectors * lanes), vectors * lanes)  # of the panel
+        wide = code.least(code.minus(f["OG"], begin), vectors * lanes)
+        to = code.plus(code.times(begin, f["Cg"]), code.minus(o, begin))
+        to = code.place("out", code.plus(code.times(group, code.times(f["OG"], f["Cg"])), to))
+        last = code.minus(f["Og"], 1)
+        rows = []
+        for k in range(lanes):  # the last output stands for those behind it
+            output = code.plus(code.times(group, f["Og"]), code.least(code.plus(o, k), last))
+            rows.append(code.place("w", code.times(output, f["wo"])))
+        with code.loop(0, f["Cg"]) as c:
+            corner, tile = code.times(c, f["wc"]), []
+            for tap in taps:
+                seen, at = "poison", code.plus(corner, tap)
+                for k, row in enumerate(rows):
+                    number = code.load(row, at, v.scalar)
+                    seen = code.add(f"insertelement {v.type} {seen}, {v.scalar} {number}, i64 {k}")
+                tile.append(seen)
+            turned = v.both_ways([tile[:3], tile[3:6], tile[6:]], v.rows_of_g)
+            at = code.times(c, wide)
+            for k, x in enumerate(x for row in turned for x in row):
+                v.store(x, to, code.plus(code.times(f["KJ"], k), at))
+    return code
+
+
+def write_forward(kind, lanes, vectors, declared):
+    code = Share("forward_work", kind, lanes, vectors, declared)
+    t, f = code.t, code.f
+    flag = code.place("flags", code.times("%t", 16))  # far enough from another thread's
     code.set(flag, literal(0, kind), t)
-    bias = code.variable(t, literal(-0.0, kind))
-    corner = code.load(f["taps"], 0, "i64")
-    lines, across = code.over(f["R"], 2), code.over(f["OW"], 2)
-    channels, outputs = code.times(f["groups"], f["Cg"]), code.times(f["groups"], f["Og"])
-    area = code.times(f["H"], f["W"])
+    area = code.times(f["OH"], f["OW"])
     biased = code.add(f"icmp ne ptr {f['bias']}, null")
-    with direct.panels(code, f) as panel:
-        n0, n1, _ = direct.packed(code, f, panel, t)
-        total = code.times(code.times(code.minus(n1, n0), lines), across)
-        with code.loop(0, total, size) as t0:
-            t1 = code.least(code.plus(t0, size), total)
-            with segments(code, across, t0, t1) as (row, first, at, count):
-                sample, line = code.over(row, lines), code.rest(row, lines)
-                place = code.plus(code.times(code.times(line, 2), f["PW"]), code.times(first, 2))
-                place = code.plus(code.plus(code.times(sample, f["plane"]), corner), place)
-                code.run(
-                    "tiles", ("ptr", code.at(f["xb"], place, t)), ("i64", f["CS"]), ("i64", f["PW"]), ("i64", channels),
-                    ("ptr", code.at(f["v"], at, t)), ("i64", f["VJ"]), ("i64", count),
-                )  # fmt: skip
-            left = code.minus(t1, t0)
-            with code.loop(0, 16) as k, code.loop(0, f["groups"]) as group:
-                line = code.times(code.times(group, f["Cg"]), pitch)
-                seen = code.at(f["v"], code.plus(code.times(k, f["VJ"]), line), t)
-                m = code.at(f["m"], code.times(k, f["MJ"]), t)
+    with code.pieces() as (r0, r1, c0, c1):
+        with code.loop(r0, r1) as r:
+            code.turn_tiles(r, r0, c0, c1)
+        width = code.minus(c1, c0)
+        count = code.times(code.minus(r1, r0), width)
+        with code.loop(0, f["groups"]) as group:
+            kernels = code.place("w", code.times(group, code.times(f["OG"], f["Cg"])))
+            first = code.times(group, f["Cg"])
+            with code.loop(0, 16) as k:
+                seen = code.at(code.v, code.plus(code.times(k, f["VJ"]), first), t)
 
-                def gemm(outputs_, o):
-                    output = code.plus(code.times(group, f["Og"]), o)
-                    weights = code.times(code.plus(code.times(k, outputs), output), f["Cg"])
-                    for vectors in range(1, wide + 1):
-                        least, most = (vectors - 1) * lanes, vectors * lanes
-                        here = code.add(f"and i1 {code.compare('sgt', left, least)}, {code.compare('sle', left, most)}")
-                        with code.when(here):
-                            code.run(
-                                f"gemm{outputs_}_{vectors}", ("ptr", seen), ("ptr", code.at(f["w"], weights, t)),
-                                ("i64", f["Cg"]), ("ptr", code.at(m, code.times(output, pitch), t)),
-                            )  # fmt: skip
-
-                direct.blocked(code, "0", f["Og"], [b for b, _ in shape.blocks], gemm)
-            with segments(code, across, t0, t1) as (row, first, at, count):
-                virtual = code.plus(n0, code.over(row, lines))
-                line = code.times(code.rest(row, lines), 2)
-                line = code.plus(line, code.times(code.rest(virtual, f["bands"]), f["R"]))
-                column = code.times(first, 2)
-                here = code.compare("slt", line, f["H"]), code.compare("slt", code.plus(line, 1), f["H"])
-                width = code.least(code.times(count, 2), code.minus(f["W"], column))
-                start = code.times(code.times(code.over(virtual, f["bands"]), outputs), area)
-                start = code.plus(code.plus(start, code.times(line, f["W"])), column)
-                below = code.add(f"zext i1 {here[1]} to i64")
-                with code.when(here[0]), code.loop(0, outputs) as o:
-                    with code.when(biased):
-                        code.set(bias, code.load(f["bias"], o, t), t)
+                def product(number, o):
+                    panel = code.plus(code.times(k, f["KJ"]), code.times(o, f["Cg"]))
+                    m = code.plus(code.times(k, f["MJ"]), o)
                     code.run(
-                        "results", ("ptr", code.at(f["m"], code.plus(code.times(o, pitch), at), t)), ("i64", f["MJ"]),
-                        ("ptr", code.at(f["out"], code.plus(start, code.times(o, area)), t)), ("i64", f["W"]),
-                        ("i64", width), ("i64", below), ("ptr", bias), ("ptr", flag),
+                        f"product{number}", ("ptr", seen), ("i64", f["CP"]), ("ptr", code.at(kernels, panel, t)),
+                        ("i64", f["Cg"]), ("ptr", code.at(code.m, m, t)), ("i64", f["OG"]), ("i64", count),
+                    )  # fmt: skip
+
+                code.panels(f["Og"], product)
+            output = code.times(group, f["Og"])
+            bias = code.add(f"select i1 {biased}, ptr {code.place('bias', output)}, ptr null")
+            pitch = code.times(code.times(width, 2), f["OG"])
+            with code.loop(r0, r1) as r:
+                m = code.at(code.m, code.times(code.times(code.minus(r, r0), width), f["OG"]), t)
+                code.run(
+                    "results", ("ptr", m), ("i64", f["MJ"]), ("i64", f["OG"]), ("i64", f["Og"]), ("ptr", code.out),
+                    ("i64", pitch), ("i64", width), ("ptr", bias), ("ptr", flag),
+                )  # fmt: skip
+                sample, y = code.over(r, f["rows"]), code.times(code.rest(r, f["rows"]), 2)
+                x = code.times(c0, 2)
+                to = code.times(code.plus(code.times(sample, f["O"]), output), area)
+                to = code.plus(code.plus(to, code.times(y, f["OW"])), x)
+                there = code.least(code.minus(f["OH"], y), 2)
+                places = code.least(code.times(width, 2), code.minus(f["OW"], x))
+                joined = code.compare("eq", code.times(width, 2), f["OW"])  # one line follows the other in both
+                lines = code.add(f"select i1 {joined}, i64 1, i64 {there}")
+                places = code.add(f"select i1 {joined}, i64 {code.times(places, there)}, i64 {places}")
+                with code.loop(0, lines) as line:
+                    source = code.at(code.out, code.times(line, pitch), t)
+                    target = code.place("out", code.plus(to, code.times(line, f["OW"])))
+                    code.run(
+                        "put", ("ptr", source), ("i64", f["OG"]), ("i64", f["Og"]), ("ptr", target), ("i64", area),
+                        ("i64", places),
                     )  # fmt: skip
     return code
 
 
-def write_weight(kind, shape, declared):
-    """The products of tiles of x and of g, summed over all tiles."""
-    code = Code("weight_work", [("ptr", "table"), ("i64", "t"), ("i64", "T")], declared)
-    t, lanes, wide = "float" if kind == "f4" else "double", shape.lanes, shape.blocks[0][1]
-    size, pitch = wide * lanes, (wide + 1) * lanes
-    f = {n: code.load("%table", k, "ptr" if n in POINTERS else "i64") for k, n in enumerate(WEIGHT)}
-    for name, step in (("xb", "XS"), ("gb", "GB"), ("v", "VB"), ("wt", "WB"), ("vt", "TB"), ("m", "MB")):
-        f[name] = code.at(f[name], code.times("%t", f[step]), t)
-    corner = code.load(f["taps"], 0, "i64")
-    lines, across = code.over(f["R"], 2), code.over(f["OW"], 2)
-    channels, outputs = code.times(f["groups"], f["Cg"]), code.times(f["groups"], f["Og"])
-    with direct.panels(code, f) as panel:
-        n0, n1, _ = direct.packed(code, f, panel, t)
-        code.run("pack", ("ptr", f["g"]), ("ptr", f["gb"]), ("ptr", f["g_geometry"]), ("i64", n0), ("i64", n1))
-        total = code.times(code.times(code.minus(n1, n0), lines), across)
-        with code.loop(0, total, size) as t0:
-            t1 = code.least(code.plus(t0, size), total)
-            with segments(code, across, t0, t1) as (row, first, at, count):
-                sample, line = code.over(row, lines), code.rest(row, lines)
-                place = code.plus(code.times(code.times(line, 2), f["PW"]), code.times(first, 2))
-                place = code.plus(code.times(sample, f["plane"]), place)
-                code.run(
-                    "tiles", ("ptr", code.at(f["xb"], code.plus(place, corner), t)), ("i64", f["CS"]), ("i64", f["PW"]),
-                    ("i64", channels), ("ptr", code.at(f["v"], at, t)), ("i64", f["VJ"]), ("i64", count),
-                )  # fmt: skip
-                code.run(
-                    "spread_tiles", ("ptr", code.at(f["gb"], place, t)), ("i64", f["GS"]), ("i64", f["PW"]),
-                    ("i64", outputs), ("ptr", code.at(f["wt"], at, t)), ("i64", f["WJ"]), ("i64", count),
-                )  # fmt: skip
-            left = code.minus(t1, t0)
-            with code.loop(0, 16) as k:
-                turned = code.at(f["vt"], code.times(k, f["TJ"]), t)
-                code.run(
-                    "turn", ("ptr", code.at(f["v"], code.times(k, f["VJ"]), t)), ("i64", channels), ("ptr", turned),
-                    ("i64", f["CP"]),
-                )  # fmt: skip
-                with code.loop(0, f["groups"]) as group, code.loop(0, f["Cg"], size) as c:
-                    wanted = code.minus(f["Cg"], c)
-                    seen = code.at(turned, code.plus(code.times(group, f["Cg"]), c), t)
+def write_weight(kind, lanes, vectors, declared):
+    """The products of tiles of x and of g, summed over all tiles of a thread."""
+    code = Share("weight_work", kind, lanes, vectors, declared)
+    t, f = code.t, code.f
+    sums = code.place("out", code.times("%t", code.times(f["KJ"], 16)))
+    with code.loop(0, code.times(f["KJ"], 16)) as k:
+        code.store(literal(0, kind), sums, k, t)
+    glines, spread = code.out, code.m
+    with code.pieces() as (r0, r1, c0, c1):
+        with code.loop(r0, r1) as r:
+            sample, row, width = code.turn_tiles(r, r0, c0, c1)
+            lines = []
+            for i in range(2):
+                y, line = code.plus(code.times(row, 2), i), code.at(glines, code.times(f["GS"], i), t)
+                with code.when(code.compare("eq", c0, 0)):
+                    count = code.times(f["across"], 2)
+                    code.read("g", ("O", "OH", "OW"), sample, y, "0", line, f["OP"], count)
+                lines.append(code.at(line, code.times(code.times(c0, 2), f["OP"]), t))
+            first = code.times(code.times(code.minus(r, r0), width), f["OP"])
+            code.run(
+                "spread_tiles", *[("ptr", line) for line in lines], ("i64", f["O"]), ("i64", f["OP"]),
+                ("ptr", code.at(spread, first, t)), ("i64", f["WJ"]), ("i64", width),
+            )  # fmt: skip
+        count = code.times(code.minus(r1, r0), code.minus(c1, c0))
+        with code.loop(0, 16) as k, code.loop(0, f["groups"]) as group:
+            place = code.plus(code.times(k, f["WJ"]), code.times(group, f["Og"]))
+            numbers = code.at(spread, place, t)
+            m = code.plus(code.times(k, f["KJ"]), code.times(group, code.times(f["Og"], f["CG"])))
+            first = code.plus(code.times(k, f["VJ"]), code.times(group, f["Cg"]))
 
-                    def outer(outputs_, o):
-                        output = code.plus(code.times(group, f["Og"]), o)
-                        place = code.plus(code.times(k, f["WJ"]), code.times(output, pitch))
-                        m = code.plus(code.times(k, f["MJ"]), code.plus(code.times(output, f["CG"]), c))
-                        for vectors in range(1, wide + 1):
-                            here = code.compare("sgt", wanted, (vectors - 1) * lanes)
-                            if vectors < wide:
-                                fits = code.compare("sle", wanted, vectors * lanes)
-                                here = code.add(f"and i1 {here}, {fits}")
-                            with code.when(here):
-                                code.run(
-                                    f"outer{outputs_}_{vectors}", ("ptr", code.at(f["wt"], place, t)), ("ptr", seen),
-                                    ("i64", f["CP"]), ("ptr", code.at(f["m"], m, t)), ("i64", f["CG"]), ("i64", left),
-                                )  # fmt: skip
+            def outer(number, c):
+                code.run(
+                    f"outer{number}", ("ptr", numbers), ("i64", f["OP"]), ("i64", f["Og"]),
+                    ("ptr", code.at(code.v, code.plus(first, c), t)), ("i64", f["CP"]),
+                    ("ptr", code.at(sums, code.plus(m, c), t)), ("i64", f["CG"]), ("i64", count),
+                )  # fmt: skip
 
-                    direct.blocked(code, "0", f["Og"], [b for b, _ in shape.blocks], outer)
+            code.panels(f["Cg"], outer)
+    return code
+
+
+def write_finish(kind, lanes, vectors, declared):
+    """The sums of all threads as gradients of kernels; `together` says how many threads there were."""
+    code = Share("finish_work", kind, lanes, vectors, declared)
+    v, f = Parts(code, kind, lanes), code.f
+    with code.loop(*code.part(f["O"])) as o, code.loop(0, f["Cg"], lanes) as c:
+        at = code.plus(code.times(o, f["CG"]), c)
+        total = [code.variable(v.type, "zeroinitializer") for _ in range(16)]
+        with code.loop(0, f["together"]) as share:
+            sums = code.place("out", code.plus(code.times(share, code.times(f["KJ"], 16)), at))
+            for k, slot in enumerate(total):
+                code.set(slot, v.plus(code.get(slot, v.type), v.load(sums, code.times(f["KJ"], k))), v.type)
+        seen = [code.get(slot, v.type) for slot in total]
+        found = v.both_ways([seen[4 * i : 4 * i + 4] for i in range(4)], v.rows_of_g_turned)
+        last = code.minus(f["Cg"], 1)
+        for k in reversed(range(lanes)):  # what the lanes behind the last channel leave in its place is written over
+            channel = code.least(code.plus(c, k), last)
+            to = code.place("gw", code.times(code.plus(code.times(o, f["Cg"]), channel), 9))
+            for tap, x in enumerate(x for row in found for x in row):
+                code.store(code.add(f"extractelement {v.type} {x}, i64 {k}"), to, tap, v.scalar)
     return code
 
 
 @functools.cache
 def compiled(kind):
-    """(forward, gradient of the weights, Shape) for float32 ("f4") or float64 ("f8")."""
-    shape, declared = direct.Shape(machine.engine().features, kind), {}
-    lanes, wide = shape.lanes, shape.blocks[0][1]
-    shape.blocks = [(outputs, wide) for outputs, _ in shape.blocks]
-    codes = [
-        direct.write_pack(kind, declared),
-        write_tiles(kind, lanes, wide, declared),
-        write_results(kind, lanes, declared),
-    ]
-    codes += [write_gemm(kind, lanes, b, v, wide, declared) for b, most in shape.blocks for v in range(1, most + 1)]
-    codes += [write_outer(kind, lanes, b, v, wide, declared) for b, most in shape.blocks for v in range(1, most + 1)]
-    codes += [write(kind, lanes, wide, declared) for write in (write_spread_tiles, write_turn)]
-    codes += [write(kind, shape, declared) for write in (write_forward, write_weight)]
-    names = ("forward", "weight")
+    """(turning kernels, forward, gradient of the weights, its last step, lanes of a vector) for "f4" or "f8"."""
+    features, declared = machine.engine().features, {}
+    lanes = direct.Shape(features, kind).lanes
+    vectors = 4 if "+avx512f" in features or "+neon" in features else 2
+    plain = write_line, write_put, write_tiles, write_spread_tiles, write_results
+    codes = [write(kind, lanes, declared) for write in plain]
+    codes += [write(kind, lanes, n, declared) for write in (write_product, write_outer) for n in range(1, vectors + 1)]
+    shares = write_kernels, write_forward, write_weight, write_finish
+    codes += [write(kind, lanes, vectors, declared) for write in shares]
+    names = ("kernels", "forward", "weight", "finish")
     public = [parallel(name, f"{name}_work", declared, machine.most_threads()) for name in names]
-    return (*machine.functions(module(codes, public, declared), names), shape)
+    return (*machine.functions(module(codes, public, declared), names), lanes)
 
 
 def suits(samples, w_shape, stride, dilation, groups, size):
@@ -359,35 +518,42 @@ def suits(samples, w_shape, stride, dilation, groups, size):
     )  # fmt: skip
 
 
-class Plan(direct.Plan):
-    """The table of a geometry: that of a convolution with kernels of 4 x 4, of which every second result is a tile."""
+class Plan:
+    """Where everything lies: the table of a geometry, without the pointers of a call."""
 
     def __init__(self, x_shape, w_shape, padding, groups, size, kind):
-        even = tuple(n + n % 2 for n in size)
-        super().__init__(x_shape, (*w_shape[:2], 4, 4), (1, 1), padding, (1, 1), groups, even, kind, together=2)
-        shape = compiled(kind)[2]
-        lanes, wide = shape.lanes, shape.blocks[0][1]
-        channels, outputs = x_shape[1], w_shape[0]
+        lanes, itemsize = compiled(kind)[-1], 4 if kind == "f4" else 8
+        samples, channels, outputs = *x_shape[:2], w_shape[0]
+        rows, across = (-(-n // 2) for n in size)
+        work = samples * math.prod(size) * 4 * channels * outputs // groups
+        self.threads = threads = machine.threads() if work > direct.THREADS_FROM else 1
+        self.turners = machine.threads() if channels * outputs // groups > 1 << 14 else 1
+        whole = lambda n: -(-n // lanes) * lanes
+        CP, OP, CG, OG = whole(channels), whole(outputs), whole(channels // groups), whole(outputs // groups)
+        least, most = TILES
+        tiles = max(least, min(direct.L2_BYTES // (16 * itemsize * (CP + OP)), most))
+        wide, together = min(across, tiles), max(1, tiles // across)
+        together = max(1, min(together, samples * rows // threads))
+        tiles = wide * together
         # an odd number of lines between the sixteen parts, so that they do not push each other out of the cache
-        VJ, MJ = (n * (wide + 1) * lanes + 16 for n in (channels, outputs))
-        self.v, self.m = 16 * VJ + 4 * lanes, 16 * MJ + 4 * lanes
-        known = dict(zip(direct.FORWARD, self.forward_table.tolist(), strict=True))
-        self.forward = direct.table(FORWARD, known, VJ=VJ, MJ=MJ, VB=self.v, MB=self.m, H=size[0], W=size[1])
-        # for the gradient of the weights
-        round_up = lambda n: -(-n // lanes) * lanes
-        CP, CG = round_up(channels) + lanes * wide, round_up(channels // groups)
-        TJ, self.lanes, self.CG = CP * wide * lanes + 16, lanes, CG
-        self.turned = 16 * TJ + 4 * lanes
-        self.sums = outputs * CG
-        known = dict(zip(direct.WEIGHT, self.weight_table.tolist(), strict=True))
-        real = direct.three(size)
-        self.g_real = np.array(self.g_geometry)
-        self.g_real[1:4], self.g_real[5:7], self.g_real[-1] = real, real[1:], real[0]
-        more = lanes * (wide + 1) * lanes  # channels are turned a vector's number at a time
-        self.weight = direct.table(
-            WEIGHT, known, VJ=VJ + more, WJ=MJ, TJ=TJ, MJ=self.sums, VB=self.v + 16 * more,
-            WB=self.m, TB=self.turned, MB=16 * self.sums, CP=CP, CG=CG, g_geometry=self.g_real.ctypes.data,
+        VJ, MJ, WJ = (-(-(tiles * n + lanes * 4) // 32) * 32 + 16 for n in (CP, OG, OP))
+        LS, GS = ((2 * across + 2 + lanes) * n for n in (CP, OP))
+        V = 4 * LS
+        M = V + 16 * VJ
+        OUT = M + 16 * max(MJ, WJ)
+        scratch = OUT + max(2 * GS, (4 * wide + lanes) * OG)
+        self.kernels, self.sums = groups * OG * w_shape[1], outputs * CG + 4 * lanes
+        known = dict(
+            threads=threads, N=samples, C=channels, O=outputs, groups=groups, Cg=w_shape[1], Og=outputs // groups,
+            H=x_shape[2], W=x_shape[3], ph=padding[0], pw=padding[1], OH=size[0], OW=size[1], rows=rows, across=across,
+            wide=wide, together=together, CP=CP, OP=OP, OG=OG, CG=CG, LS=LS, GS=GS, V=V, M=M, OUT=OUT, SB=scratch,
+            VJ=VJ, MJ=MJ, WJ=WJ,
         )  # fmt: skip
+        self.scratch = threads * scratch
+        self.forward = direct.table(TABLE, known, KJ=self.kernels)
+        self.turn = direct.table(TABLE, known, KJ=self.kernels, threads=self.turners)
+        self.weight = direct.table(TABLE, known, KJ=self.sums)
+        self.finish = direct.table(TABLE, known, KJ=self.sums, threads=self.turners, together=threads)
 
 
 plan = functools.lru_cache(maxsize=256)(Plan)
@@ -396,43 +562,29 @@ plan = functools.lru_cache(maxsize=256)(Plan)
 def convolution(x, w, padding, groups, bias, size, out):
     """The convolution of backends.convolution into `out`; False where a result is not finite."""
     kind = x.dtype.str[1:]
-    forward = compiled(kind)[0]
+    turn, forward = compiled(kind)[:2]
     p = plan(x.shape, w.shape, tuple(padding), groups, tuple(size), kind)
-    x, n = np.ascontiguousarray(x), p.threads
-    outputs, channels = w.shape[:2]
-    kernels, turned = w.reshape(outputs * channels, 9).T, np.empty((16, outputs * channels), x.dtype)
-    twice = np.kron(G, G).astype(x.dtype)
-    with np.errstate(invalid="ignore"):
-        for some in range(0, outputs * channels, FEW):
-            np.matmul(twice, kernels[:, some : some + FEW], out=turned[:, some : some + FEW])
-    weights = direct.laid_out(turned.reshape(16 * outputs, channels, 1), 16 * groups)
+    x = np.ascontiguousarray(x)
     bias = None if bias is None else np.ascontiguousarray(bias)
-    flags = np.zeros(16 * n, x.dtype)
-    v, m = (direct.aligned(n * size, x.dtype) for size in (p.v, p.m))
-    with direct.lines(p, ("x", n * p.lines, x.dtype)) as (xb,):
-        arrays = {"x": x, "xb": xb, "w": weights, "bias": bias, "out": out, "v": v, "m": m, "flags": flags}
-        table = direct.fill(p.forward, FORWARD, arrays)
-        forward(address(table))
-    return bool((flags == 0).all())
+    down, right = (s // w.itemsize for s in w.strides[2:])
+    taps = np.array([i * down + j * right for i in range(3) for j in range(3)])
+    kernels, scratch = direct.aligned(16 * p.kernels, x.dtype), direct.aligned(p.scratch, x.dtype)
+    table = direct.fill(p.turn, TABLE, {"w": w, "out": kernels, "taps": taps})
+    table[TABLE.index("wo")], table[TABLE.index("wc")] = (s // w.itemsize for s in w.strides[:2])
+    turn(address(table))
+    flags = np.empty(16 * p.threads, x.dtype)
+    arrays = {"x": x, "w": kernels, "bias": bias, "out": out, "scratch": scratch, "flags": flags}
+    forward(address(direct.fill(p.forward, TABLE, arrays)))
+    return bool((flags[::16] == 0).all())
 
 
 def weight_gradient(g, x, w_shape, padding, groups):
     """The gradient in the weights of backends.convolution; numbers that are not finite may have spread in it."""
     kind = x.dtype.str[1:]
+    weight, finish = compiled(kind)[2:4]
     p = plan(x.shape, tuple(w_shape), tuple(padding), groups, tuple(g.shape[2:]), kind)
-    x, g, n, outputs = np.ascontiguousarray(x), np.ascontiguousarray(g), p.threads, w_shape[0]
-    names = dict(zip(WEIGHT, p.weight.tolist(), strict=True))
-    v, wt, vt = (direct.aligned(n * names[k] + 64, x.dtype) for k in ("VB", "WB", "TB"))
-    sums = np.zeros((n, 16, outputs * p.CG), x.dtype)
-    with direct.lines(p, ("x", n * p.lines, x.dtype), ("g", n * p.g_lines, x.dtype)) as (xb, gb):
-        arrays = {"x": x, "xb": xb, "g": g, "gb": gb, "v": v, "wt": wt, "vt": vt, "m": sums}
-        table = direct.fill(p.weight, WEIGHT, arrays)
-        compiled(kind)[1](address(table))
-    sums = sums[0] if n == 1 else np.add.reduce(sums, axis=0)
-    twice = np.kron(SIGNED, SIGNED).astype(x.dtype).T
-    gw = np.empty((9, outputs * p.CG), x.dtype)
-    with np.errstate(invalid="ignore"):
-        for some in range(0, outputs * p.CG, FEW):
-            np.matmul(twice, sums[:, some : some + FEW], out=gw[:, some : some + FEW])
-    gw = gw.reshape(3, 3, outputs, p.CG)[..., : w_shape[1]]
-    return np.ascontiguousarray(gw.transpose(2, 3, 0, 1))
+    x, g, gw = np.ascontiguousarray(x), np.ascontiguousarray(g), np.empty(w_shape, x.dtype)
+    sums, scratch = (direct.aligned(n, x.dtype) for n in (p.threads * 16 * p.sums, p.scratch))
+    weight(address(direct.fill(p.weight, TABLE, {"x": x, "g": g, "out": sums, "scratch": scratch})))
+    finish(address(direct.fill(p.finish, TABLE, {"gw": gw, "out": sums})))
+    return gw
