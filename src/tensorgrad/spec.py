@@ -6,6 +6,8 @@ operation that its operands need neither broadcasting nor promotion, and its res
 
 from tensorgrad import dtypes
 
+LARGE = 1 << 18  # numbers from which all cores share an operation on elements: it leaves the fast path
+
 
 class Size(tuple):
     """The shape of a tensor: a tuple of ints that knows how many elements it makes.
@@ -50,15 +52,19 @@ class Size(tuple):
 
 
 class Spec:
-    """Shape, dtype, names and standing of a tensor. `fast`: a plain NumPy array of real floating numbers."""
+    """Shape, dtype, names and standing of a tensor.
 
-    __slots__ = ("dtype", "fast", "inference", "names", "shape", "size", "variants")
+    plain: an array of real floating numbers, of no half type, without names or transforms; fast: such a one that is not large.
+    """
+
+    __slots__ = ("dtype", "fast", "inference", "names", "plain", "shape", "size", "variants")
 
     def __init__(self, shape, dtype):
         self.shape, self.dtype, self.size = Size(shape), dtype, 1
         for dim in shape:
             self.size *= dim
-        self.fast = dtype.is_floating_point and dtype.itemsize > 2  # half types are computed in float32
+        self.plain = dtype.is_floating_point and dtype.itemsize > 2  # half types are computed in float32
+        self.fast = self.plain and self.size < LARGE
         self.inference, self.names, self.variants = False, None, None
 
     def variant(self, *, inference=False, transformed=False, names=None):
@@ -69,7 +75,8 @@ class Spec:
         found = self.variants.get(key)
         if found is None:
             found = self.variants[key] = Spec(self.shape, self.dtype)
-            found.fast = self.fast and not inference and not transformed
+            found.plain = self.plain and not inference and not transformed
+            found.fast = found.plain and self.fast
             found.inference, found.names = inference, names
         return found
 

@@ -9,7 +9,7 @@ is derived from the base anew.
 """
 
 import re
-import weakref
+from weakref import ref
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from tensorgrad.autograd.modes import mode, state
 from tensorgrad.spec import spec_of
 
 NEVER_BEFORE = 1 << 62  # later than every node
-ndarray = np.ndarray
+ndarray, new = np.ndarray, object.__new__
 RECENT = 64  # how many changes a Version remembers one by one, to tell the expected version in an error
 
 
@@ -45,9 +45,9 @@ class Version:
         return self.count - sum(changed > seq for changed in self.recent or ())
 
     def add_view(self, view):
-        self.views.append(weakref.ref(view))
+        self.views.append(ref(view))
         if len(self.views) > self.sweep_at:
-            self.views = [ref for ref in self.views if ref() is not None]
+            self.views = [known for known in self.views if known() is not None]
             self.sweep_at = 2 * len(self.views) + 16
 
 
@@ -85,14 +85,14 @@ def watch_output(node, version):
 def share(view, source, step, multiple=False):
     """Make `view`, a tensor whose array was derived from that of `source` by `step`, a view of it."""
     alias = source._alias or alias_of(source)
-    base = source if alias.base is None else alias.base
-    creation = alias.creation
-    if multiple:
-        creation = "multi"
+    own = view._alias = new(Alias)
+    version = own.version = alias.version
+    own.base = source if alias.base is None else alias.base
+    own.steps = (*alias.steps, step)
+    own.creation = "multi" if multiple else alias.creation
     if mode.quiet and not state.recording:
-        creation = "inference" if state.inference else alias.creation or "no_grad"
-    view._alias = Alias(alias.version, base, (*alias.steps, step), creation)
-    alias.version.add_view(view)
+        own.creation = "inference" if state.inference else alias.creation or "no_grad"
+    version.add_view(view)
 
 
 def share_detached(other, source):
@@ -221,8 +221,8 @@ def rebase(tensor, node):
     keep_retained(base, node)
     base._node = node
     watch_output(node, alias.version)
-    for ref in alias.version.views:
-        view = ref()
+    for living in alias.version.views:
+        view = living()
         if view is None or view._alias.base is not base:
             continue
         if view._alias.creation is None:

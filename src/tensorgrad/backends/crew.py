@@ -5,7 +5,6 @@ work on. Parts are cut into blocks, so that what several steps read and write st
 """
 
 import contextvars
-import math
 import os
 import threading
 
@@ -114,31 +113,32 @@ def rows(work, count, width):
 
 
 def pointwise(function, arrays, dtype=None):
-    """function(*arrays) of contiguous arrays of one shape (0-d ones count as numbers), in blocks and by all cores.
+    """function(*arrays), which gives a number for each number, in blocks and by all cores; arrays may need broadcasting.
 
-    The first block says what dtype results have, unless `dtype` does.
+    The first numbers say what dtype the result has, unless `dtype` does.
 
-    >>> pointwise(lambda a, b: a * b + 1, [np.ones(3), np.array(2.0)])
-    array([3., 3., 3.])
+    >>> pointwise(lambda a, b: a * b + 1, [np.ones((2, 3)), np.arange(3.0)])
+    array([[1., 2., 3.],
+           [1., 2., 3.]])
     """
-    shape = next(a.shape for a in arrays if a.shape)
-    flat = [a.reshape(-1) if a.shape else a for a in arrays]
-    size = math.prod(shape)
-    ufunc = isinstance(function, np.ufunc)
+    shape = np.broadcast_shapes(*[a.shape for a in arrays])
     if dtype is None:
-        dtype = function(*[a[:1] if a.shape else a for a in flat]).dtype
-    out = np.empty(shape, dtype)
-    room = out.reshape(-1)
+        dtype = np.asarray(function(*[a[(slice(1),) * a.ndim] if a.ndim else a for a in arrays])).dtype
+    out = room = np.empty(shape, dtype)
+    if all(not a.ndim or (a.shape == shape and a.flags.c_contiguous) for a in arrays):
+        room, arrays = out.reshape(-1), [a.reshape(-1) if a.ndim else a for a in arrays]
+    cut = [a.ndim == room.ndim and a.shape[0] == len(room) for a in arrays]  # the others count for every row
+    step = max(1, BLOCK * len(room) // max(1, room.size))
 
     def whole(low, high):
-        function(*[a[low:high] if a.shape else a for a in flat], out=room[low:high])
+        function(*[a[low:high] if c else a for a, c in zip(arrays, cut, strict=True)], out=room[low:high])
 
     def blocks(low, high):
-        for start in range(low, high, BLOCK):
-            place = slice(start, min(start + BLOCK, high))
-            room[place] = function(*[a[place] if a.shape else a for a in flat])
+        for start in range(low, high, step):
+            place = slice(start, min(start + step, high))
+            room[place] = function(*[a[place] if c else a for a, c in zip(arrays, cut, strict=True)])
 
-    share(whole if ufunc else blocks, size, 64)
+    share(whole if isinstance(function, np.ufunc) else blocks, len(room))
     return out
 
 

@@ -13,7 +13,9 @@ import warnings
 
 import numpy as np
 
+from tensorgrad.backends import crew
 from tensorgrad.backends.choosing import times
+from tensorgrad.spec import LARGE
 
 ndarray = np.ndarray
 
@@ -61,6 +63,32 @@ def suits(*arrays):
     return _state["on"] or ready(first.size * 3e-9)
 
 
+LIGHT = {
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.negative,
+    np.absolute,
+    np.square,
+}  # bound by memory: they gain less by threads
+
+
+def large(kernel, arrays, numbers=(), dtype=None):
+    """kernel(*arrays, *numbers), element by element, of large arrays: in one compiled loop, or else in NumPy by all cores.
+
+    >>> large(lambda a, b, by: a * b + by, [np.ones(2), np.array([1.0, 2.0])], (3.0,))
+    array([4., 5.])
+    """
+    size = max([a.size for a in arrays])
+    if size >= LARGE and (_state["on"] or ready(size * 1e-9)):
+        result = module("eager").pointwise(kernel, arrays, numbers)
+        if result is not None:
+            return result
+    if size < (4 * LARGE if kernel in LIGHT else LARGE):
+        return kernel(*arrays, *numbers)
+    return crew.pointwise((lambda *parts: kernel(*parts, *numbers)) if numbers else kernel, arrays, dtype)
+
+
 def fused(kernel):
     """A kernel of element-by-element steps, done in one loop where arrays are large: fused(kernel)(*arrays, *numbers).
 
@@ -69,10 +97,12 @@ def fused(kernel):
     """
 
     def call(x, *rest):
-        if type(x) is ndarray and x.size >= LEAST and (_state["on"] or ready(x.size * 1e-9)):
+        if type(x) is ndarray and x.size >= LEAST and (x.size >= LARGE or _state["on"] or ready(x.size * 1e-9)):
             arrays, numbers = [x], []
             for value in rest:
                 (arrays if type(value) is ndarray else numbers).append(value)
+            if x.size >= LARGE:
+                return large(kernel, arrays, tuple(numbers))
             result = module("eager").pointwise(kernel, arrays, tuple(numbers))
             if result is not None:
                 return result
@@ -88,7 +118,7 @@ def fused_gradient(slope):
         size = g.size if type(g) is ndarray else 0
         if size == 1 and values:  # of a loss that is one number
             size = getattr(values[0], "size", 0)
-        if size >= LEAST and (_state["on"] or ready(size * 1e-9)):
+        if size >= LEAST and (size >= LARGE or _state["on"] or ready(size * 1e-9)):
             arrays, order = [g], []
             for value in values:
                 if type(value) is ndarray:
@@ -96,6 +126,8 @@ def fused_gradient(slope):
                     order.append(...)
                 else:
                     order.append(value)
+            if size >= LARGE:
+                return large(placed, arrays, (tuple(order),))
             result = module("eager").pointwise(placed, arrays, (tuple(order),))
             if result is not None:
                 return result

@@ -47,7 +47,7 @@ class PairLoss:
 
     def __call__(self, input, target, reduction, *numbers):
         spec = input._spec
-        if reduction != "none" and spec is target._spec and spec.fast:
+        if reduction != "none" and spec is target._spec and spec.plain:
             if reduction not in REDUCTIONS:
                 raise ValueError(f"{reduction} is not a valid value for reduction")
             return self.whole.apply((input, target), (*numbers, reduction))

@@ -2,7 +2,7 @@
 
 `unary` and `binary` return the public function of an operation as a closure that holds all it needs. Its usual case, one
 shape and one real floating dtype, is decided by a single identity test (see spec.py); everything else, promotion,
-broadcasting, integers, complex numbers, transforms, modes, goes to `Pointwise.slow`. What is repeated here is repeated
+integers, complex numbers, large arrays, transforms, modes, goes to `Pointwise.slow`. What is repeated here is repeated
 because a Python call costs a tenth of a small operation.
 """
 
@@ -18,6 +18,7 @@ from tensorgrad.dtypes import FLOAT, result_dtype
 from tensorgrad.ops import fitting
 from tensorgrad.ops.fitting import broadcast_error, is_number, must_be_tensor, number_array, write_out
 from tensorgrad.ops.primitive import Primitive, intercept, recording, settled, transformed, wrap
+from tensorgrad.spec import LARGE
 
 ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
 FLOAT32 = np.dtype(np.float32)
@@ -73,8 +74,24 @@ class Pointwise(Primitive):
             result._node = self.recorder(operands).record(operands, params, edges, result._array)
         return result if not mode.special else settled(result)
 
+    def __call__(self, *args):
+        return self.slow(args[: self.arity], None, args[self.arity :])
+
     def apply(self, inputs, params):
         return self.slow(inputs, None, params)
+
+    def broadcast(self, a, b):
+        """Two plain tensors of one dtype and different shapes."""
+        if self.check is not None:
+            self.check((a, b))
+        try:
+            array = self.kernel(a._array, b._array)
+        except ValueError as error:
+            raise broadcast_error((a, b)) or error from None
+        result, left, right = wrap(array), a._node, b._node
+        if (left is not None or right is not None) and self.plans and (not mode.quiet or state.recording):
+            result._node = self.record((a, b), (), (left, right), result._array)
+        return result
 
     def compute(self, operands, params=()):
         """The result as an array, promoted and broadcast as PyTorch does."""
@@ -95,7 +112,10 @@ class Pointwise(Primitive):
         if half:
             arrays = [array.astype(FLOAT32) for array in arrays]
         try:
-            result = self.kernel(*arrays, *params)
+            if (arrays[0].size >= LARGE or arrays[-1].size >= LARGE) and type(arrays[0]) is ndarray:
+                result = native.large(self.kernel, arrays, params)
+            else:
+                result = self.kernel(*arrays, *params)
         except ValueError as error:
             raise broadcast_error(operands) or error from None
         except TypeError:
@@ -169,8 +189,11 @@ def times_on_tensors(g, slope):
 def slope_rule(slope, conjugate):
     """The gradient rule of a slope: g times its conjugate."""
     words = slope.__code__.co_varnames[: slope.__code__.co_argcount]
+    pulled = native.fused_gradient(slope)
 
     def rule(g, *values):
+        if words and type(g) is ndarray and g.size >= LARGE and g.dtype.kind == "f":
+            return pulled(g, *values)
         factor = slope(*values)
         if type(factor) is int and factor == 1:
             return g * 1 if words else g  # new memory where the node says so (x * 1), else the same
@@ -346,6 +369,9 @@ def binary(name, kernel, slopes=None, *, doc=None, promote="same", node=None, nu
                     else:
                         node.saved = ()
                     return result
+                mixed = other._spec
+                if spec.dtype is mixed.dtype and spec.fast and mixed.fast and fast and out is None and not mode.special:
+                    return primitive.broadcast(input, other)
             elif (kind is float or kind is int) and out is None and not mode.special and fast_number:
                 try:
                     spec = input._spec

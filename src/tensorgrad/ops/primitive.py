@@ -157,9 +157,15 @@ class Primitive:
     # Applying
 
     def __call__(self, *args):
-        if self.arity is None:
+        arity = self.arity
+        if arity == 1:
+            x = args[0]
+            if not mode.special and type(x._array) is ndarray:
+                edge, params = x._node, args[1:]
+                return self.finish((x,), params, (edge,), edge is not None, self.kernel(x._array, *params))
+        elif arity is None:
             return self.apply(tuple(args[0]), args[1:])
-        return self.apply(args[: self.arity], args[self.arity :])
+        return self.apply(args[:arity], args[arity:])
 
     def apply(self, inputs, params):
         """Compute, and record when an input requires a gradient."""
@@ -181,17 +187,22 @@ class Primitive:
             if intercepted is not None:
                 return intercepted
         out = self.kernel(arrays, *params) if self.arity is None else self.kernel(*arrays, *params)
+        return self.finish(inputs, params, edges, recorded, out)
+
+    def finish(self, inputs, params, edges, recorded, out):
+        """What the kernel computed, as Tensors that hang on a node if any input does."""
         recorded = recorded and bool(self.plans) and (not mode.quiet or state.recording)
-        if type(out) is tuple or type(out) is list:
-            return self.finish_several(inputs, params, edges, recorded, out)
-        result = new(Tensor)
         if type(out) is not ndarray:
+            if type(out) is tuple or type(out) is list:
+                return self.finish_several(inputs, params, edges, recorded, out)
             out = np.asarray(out)
-        result._array, result._alias = out, None
+        result = new(Tensor)
+        result._array, result._node, result._alias = out, None, None
         result._spec = spec = known_specs.get((out.shape, out.dtype)) or spec_of(out)
         if self.view:
             share(result, inputs[0], (self, params, inputs[0]._spec))
-        result._node = self.record(inputs, params, edges, out) if recorded and spec.dtype.category >= FLOAT else None
+        if recorded and spec.dtype.category >= FLOAT:
+            result._node = self.record(inputs, params, edges, out)
         return result if not mode.special else settled(result)
 
     def finish_several(self, inputs, params, edges, recorded, out):

@@ -140,7 +140,7 @@ def plain_arrays(grads):
     arrays, dtype = [], grads[0]._spec.dtype if grads else None
     for grad in grads:
         spec, array = grad._spec, grad._array
-        if not spec.fast or spec.dtype is not dtype or spec.inference or grad._node is not None:
+        if not spec.plain or spec.dtype is not dtype or spec.inference or grad._node is not None:
             return None
         if array.dtype.char not in "fd" or not array.flags.carray:
             return None
