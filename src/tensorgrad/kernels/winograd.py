@@ -23,7 +23,7 @@ TABLE = words("""threads x w bias out flags g gw taps scratch N C O groups Cg Og
 POINTERS = {"x", "w", "bias", "out", "flags", "g", "gw", "taps", "scratch"}
 LEAST_PLACES = 1000  # results of a channel from which turning the kernels pays
 TILES = 48, 256  # that go through all steps together: at least, at most
-ROWS = 6, 4, 2, 1  # of a product that are formed at a time
+ROWS = 6, 2, 1  # of a product that are formed at a time
 
 
 def rows_of_b(x, plus, minus):
