@@ -114,9 +114,10 @@ def function(name, parameters, declared):
 
 def write_line(kind, lanes, declared):
     """A line of all channels, place after place: `count` places, of which those from `first` to `last` lie in x."""
-    parameters = "ptr x,i64 area,i64 C,ptr to,i64 CP,i64 first,i64 last,i64 count"
+    parameters = "ptr x,i64 area,i64 C,ptr to,i64 CP,i64 first,i64 last,i64 count,i64 ahead"
     code = function("line", parameters, declared)
     v = Parts(code, kind, lanes)
+    declared["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
     with code.loop(0, "%count", lanes) as p:
         after = v.where("sge", code.minus("%first", p))
         mask = code.add(f"and <{lanes} x i1> {after}, {v.where('slt', code.minus('%last', p))}")
@@ -124,7 +125,10 @@ def write_line(kind, lanes, declared):
             rows = []
             for k in range(lanes):  # the last channel stands for those behind it
                 channel = code.least(code.plus(c, k), code.minus("%C", 1))
-                rows.append(v.load_where(mask, v.beside("%x", code.plus(code.times(channel, "%area"), p))))
+                place = code.plus(code.times(channel, "%area"), p)
+                rows.append(v.load_where(mask, v.beside("%x", place)))
+                coming = v.beside("%x", code.plus(place, "%ahead"))
+                code.lines.append(f"  call void @llvm.prefetch.p0(ptr {coming}, i32 0, i32 3, i32 1)")
             for k, row in enumerate(v.turned(rows)):
                 v.store(row, "%to", code.plus(code.times(code.plus(p, k), "%CP"), c))
     return code
@@ -305,7 +309,7 @@ class Share(Code):
         source = self.add(f"getelementptr {self.t}, ptr {f[name]}, i64 {at}")
         self.run(
             "line", ("ptr", source), ("i64", area), ("i64", channels), ("ptr", to), ("i64", pitch), ("i64", first),
-            ("i64", last), ("i64", count),
+            ("i64", last), ("i64", count), ("i64", self.times(width, 2)),
         )  # fmt: skip
 
     def turn_tiles(self, r, r0, c0, c1):
