@@ -14,6 +14,7 @@ from tensorgrad.autograd import modes
 from tensorgrad.autograd.graph import FREED, AccumulateGrad
 from tensorgrad.autograd.modes import state
 from tensorgrad.autograd.views import alias_of, check_outputs
+from tensorgrad.backends.copying import in_order
 
 ndarray = np.ndarray
 Tensor = wrap = None  # set by tensorgrad.tensor
@@ -221,12 +222,12 @@ def after_accumulation(node):
 
 def like_leaf(node, g):
     """A copy of the gradient, laid out in memory as its leaf is."""
-    leaf = node.leaf()
-    if leaf is not None and leaf._array.shape == np.shape(g) and leaf._array.flags.forc:
-        copy = np.empty_like(leaf._array, dtype=np.asarray(g).dtype)
-        copy[...] = g
-        return copy
-    return np.array(g, order="C")
+    leaf, g = node.leaf(), np.asarray(g)
+    if leaf is not None and leaf._array.shape == g.shape:
+        flags = leaf._array.flags
+        if flags.f_contiguous and not flags.c_contiguous:
+            return in_order(g.T).T
+    return in_order(g)
 
 
 def accumulate_tensors(node, g, saved):

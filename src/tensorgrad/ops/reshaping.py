@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.backends.copying import in_order
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import xp
 from tensorgrad.ops.fitting import check_tensor, dim_of, dims_of, sizes_of
@@ -396,18 +397,9 @@ def _copied(x):
     return x.copy()
 
 
-def _in_order(x):
-    """A copy in C's order. Columns become rows in strips as wide as a line of the cache: of each line all is used at once."""
-    if x.size < 1 << 14 or x.ndim < 2 or x.strides[-2] != x.itemsize or min(x.shape[-2:]) < 32:
-        return x.copy()
-    out = np.empty(x.shape, x.dtype)
-    step = max(64 // x.itemsize, 1)
-    for column in range(0, x.shape[-1], step):
-        out[..., column : column + step] = x[..., column : column + step]
-    return out
-
-
-_contiguous = Primitive("contiguous", lambda x: _in_order(x), transpose=lambda g: g, node="CloneBackward0")
+_contiguous = Primitive(
+    "contiguous", lambda x: in_order(x), transpose=lambda g: g, node="CloneBackward0", passes=True
+)  # fmt: skip
 
 
 def clone(input, *, memory_format=dtypes.preserve_format):
