@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorgrad.backends import gelu as gelu_kernels
 from tensorgrad.backends.choosing import at_least_zero
 from tensorgrad.ops.both import arrays, number, special_kernel, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
@@ -133,7 +134,13 @@ def erf_of(x):
 tensors["erf_of"] = lambda x: erf(x)
 
 
+def _in_single(x):
+    return type(x) is np.ndarray and x.dtype == np.float32
+
+
 def _gelu_kernel(x):
+    if _in_single(x):
+        return gelu_kernels.gelu(x)
     y = x * ROOT_HALF
     y = erf.primitive.kernel(y)
     y += 1
@@ -144,6 +151,8 @@ def _gelu_kernel(x):
 
 def _gelu_slope(x):
     """The normal distribution function, and x times its density."""
+    if _in_single(x):
+        return gelu_kernels.gelu_slope(x)
     return 0.5 * (1 + xp.erf_of(x * ROOT_HALF)) + x * xp.exp(-0.5 * x * x) * 0.3989422804014327
 
 
