@@ -19,8 +19,9 @@ from tensorgrad import spec as specs
 from tensorgrad.autograd.modes import mode, state
 from tensorgrad.dtypes import FLOAT
 from tensorgrad.func.levels import Payload, fresh_like, lifted_spec, record, rewrite
+from tensorgrad.ops.fitting import is_number, number_array
 from tensorgrad.ops.pointwise import Pointwise
-from tensorgrad.ops.primitive import PRIMITIVES, wrap
+from tensorgrad.ops.primitive import PRIMITIVES, Primitive, wrap
 from tensorgrad.tensor import Tensor
 
 ndarray, new = np.ndarray, object.__new__
@@ -74,14 +75,15 @@ class Batched(Payload):
         owner = self.owner
         if not owner.alive:
             raise RuntimeError(ESCAPED)
-        values, batched, edges, recorded = [], [], [], owner.grads and primitive.view
+        values, batched, edges, mapped, recorded = [], [], [], False, owner.grads and primitive.view
         for tensor in inputs:
-            payload = tensor._array if isinstance(tensor, Tensor) else None
-            if type(payload) is Batched and payload.owner is owner:
+            if isinstance(tensor, Tensor) and type(payload := tensor._array) is Batched and payload.owner is owner:
                 values.append(payload.inner)
                 batched.append(payload.batched)
-                edges.append(tensor._node)
-                if tensor._node is not None:
+                edges.append(node := tensor._node)
+                if payload.batched:
+                    mapped = True
+                if node is not None:
                     recorded = True
             else:
                 values.append(tensor)
@@ -89,9 +91,8 @@ class Batched(Payload):
                 edges.append(None)
         if inplace:
             return self.write(primitive, inputs, values, batched, params)
-        mapped = True in batched
         if mapped:
-            result = rule_of(primitive)(primitive.apply, values, batched, params, owner.size)
+            result = (primitive.batching or rule_of(primitive))(primitive.apply, values, batched, params, owner.size)
         else:
             result = primitive.apply(tuple(values), params)
         if type(result) is Tensor:
@@ -121,6 +122,29 @@ class Batched(Payload):
                 primitive.rewrite(tuple(values), params)
 
         return rewrite(owner, primitive, inputs, params, write)
+
+    def pull_elements(self, primitive, edges, g, values, specs):
+        """The gradients of an operation on elements, on the numbers of all rows at once; None where that is not all."""
+        owner, shape, dtype, arrays = self.owner, g._spec.shape, g._spec.dtype, []
+        if owner.recording or mode.special:
+            return None
+        for value in (g, *values):
+            if isinstance(value, Tensor):
+                payload = value._array
+                if type(payload) is Batched and payload.owner is owner:
+                    if payload.batched and value._spec.shape != shape:
+                        return None
+                    value = payload.inner
+                spec = value._spec
+                if not spec.plain or spec.dtype is not dtype or (value._node is not None and state.recording):
+                    return None
+                value = value._array
+            arrays.append(value)
+        for spec, edge in zip(specs, edges, strict=True):
+            if edge is not None and spec.shape != shape:
+                return None
+        gradients = Primitive.pull(primitive, edges, arrays[0], arrays[1:], None, None)
+        return [None if a is None else rows(wrap(a), owner, np.ndim(a) > len(shape)) for a in gradients]
 
     @staticmethod
     def lift(tensor, owner):
@@ -197,9 +221,12 @@ class Batched(Payload):
 
 def rows(inner, owner, batched=True):
     """The tensor that looks like one row of `inner` (or like `inner`, the same for all rows)."""
-    payload, tensor = new(Batched), new(Tensor)
+    payload, tensor, known = new(Batched), new(Tensor), inner._spec.variants
     payload.inner, payload.owner, payload.level, payload.batched = inner, owner, owner.number, batched
-    payload.spec = tensor._spec = row_spec(inner._spec) if batched else lifted_spec(inner._spec)
+    spec = known.get("row" if batched else "lifted") if known is not None else None
+    if spec is None:
+        spec = row_spec(inner._spec) if batched else lifted_spec(inner._spec)
+    payload.spec = tensor._spec = spec
     tensor._array = payload
     tensor._node = tensor._alias = None
     return tensor
@@ -247,10 +274,8 @@ def rule(*names):
 
 def rule_of(primitive):
     """The batching rule of a primitive, looked up once."""
-    try:
+    if primitive.batching is not None:
         return primitive.batching
-    except AttributeError:
-        pass
     found = primitive.batch
     if isinstance(found, str):
         found = NAMED[found](primitive)
@@ -284,36 +309,39 @@ def pointwise_rule(primitive):
     )
 
     def batch(how, values, batched, params, size):
+        here = plain and not mode.special and how == apply
         if len(values) == 2:
             a, b = values
             if type(b) is not Tensor or type(a) is not Tensor:
+                if (
+                    here
+                    and is_number(b)
+                    and a._spec.plain
+                    and (a._node is None or (mode.quiet and not state.recording))
+                ):
+                    return wrap(kernel(a._array, number_array(b, a._spec.dtype), *params))
                 return how((a, b), params)
-            m, n = len(a._spec.shape) - batched[0], len(b._spec.shape) - batched[1]
+            one, other = a._spec, b._spec
+            m, n = len(one.shape) - batched[0], len(other.shape) - batched[1]
             if m < n and batched[0]:
                 a = padded(a, n)
             elif n < m and batched[1]:
                 b = padded(b, m)
-            if a._spec.dtype is not b._spec.dtype and (m == 0) != (n == 0):
-                a, b = promoted(primitive, (a, b), (m, n))
-            if plain and how == apply:
-                left, right, spec = a._array, b._array, a._spec
-                if (
-                    type(left) is ndarray and type(right) is ndarray and spec.dtype is b._spec.dtype and spec.dtype.itemsize > 2
-                    and spec.dtype.is_floating_point and not mode.special
-                    and ((a._node is None and b._node is None) or (mode.quiet and not state.recording))
-                ):  # fmt: skip
-                    try:
-                        return wrap(kernel(left, right, *params))
-                    except ValueError:
-                        pass  # shapes that do not broadcast: told below
+            if one.dtype is not other.dtype:
+                if (m == 0) != (n == 0):
+                    a, b = promoted(primitive, (a, b), (m, n))
+            elif (
+                here and one.plain and other.plain
+                and ((a._node is None and b._node is None) or (mode.quiet and not state.recording))
+            ):  # fmt: skip
+                try:
+                    return wrap(kernel(a._array, b._array, *params))
+                except ValueError:
+                    pass  # shapes that do not broadcast: told below
             return how((a, b), params)
         if len(values) == 1:
             (a,) = values
-            spec = a._spec
-            if (
-                plain and type(a._array) is ndarray and spec.dtype.itemsize > 2 and spec.dtype.is_floating_point
-                and how == apply and not mode.special and (a._node is None or (mode.quiet and not state.recording))
-            ):  # fmt: skip
+            if here and a._spec.plain and (a._node is None or (mode.quiet and not state.recording)):
                 return wrap(kernel(a._array, *params))
             return how(values, params)
         ranks = [len(v._spec.shape) - b if isinstance(v, Tensor) else 0 for v, b in zip(values, batched, strict=True)]

@@ -125,6 +125,10 @@ class Payload:
         """The tensor inside, for an operation whose result's shape depends on its numbers."""
         raise self.no_numbers()
 
+    def pull_elements(self, primitive, edges, g, values, specs):
+        """The gradients of an operation on elements, where they can be told without operations on tensors."""
+        return None
+
     def delivered(self, node):
         """A gradient with this payload has reached a leaf."""
 

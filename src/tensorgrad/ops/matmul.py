@@ -63,7 +63,11 @@ def _turned(matrix):
 
 
 def _outer_kernel(a, b):
-    if type(a) is np.ndarray and a.ndim == 2 == b.ndim and a.dtype.kind == "f":  # its inner loop is the shorter one
+    if (
+        type(a) is np.ndarray and a.ndim == 2 == b.ndim and a.dtype.kind == "f"
+    ):  # einsum's innermost loop is the last one
+        if a.shape[1] > b.shape[1]:
+            return np.einsum("rj,ri->rji", b, a).swapaxes(1, 2)
         return np.einsum("ri,rj->rij", a, b)
     return np.multiply(a[..., None], b[..., None, :])
 

@@ -55,6 +55,7 @@ class Pointwise(Primitive):
             name, kernel, rules=rules, inputs=inputs, arity=len(inputs), params=params, fit=True, **options
         )
         self.with_number = self.variant(name + ".number", number_node) if number_node else self
+        self.with_number.with_number = self.with_number
 
     def slow(self, operands, out=None, params=()):
         """Everything that the fast path does not do: promotion, broadcasting, numbers, transforms, out=."""
@@ -159,6 +160,13 @@ class Pointwise(Primitive):
     def pull(self, edges, g, values, specs, fit):
         if fit is fitting.fit_array and g.dtype.itemsize == 2:  # half types here too
             g, values = g.astype(FLOAT32), [widened(value) for value in values]
+        elif fit is fitting.fit_tensor and values:
+            for value in (g, *values):
+                if isinstance(value, Tensor) and type(value._array) is not ndarray:
+                    gradients = value._array.pull_elements(self, edges, g, values, specs)
+                    if gradients is not None:
+                        return gradients
+                    break
         return super().pull(edges, g, values, specs, fit)
 
     def recorder(self, inputs):

@@ -73,6 +73,7 @@ class Primitive:
         self.node_name = node or "".join(part.capitalize() for part in name.split("_")) + "Backward0"
         self.fresh, self.passes = fresh, passes  # only what says so: a rule may hand `g` on, or a view of it
         self.rest_from, self._class, self._saver = rest_from, None, None
+        self.batching = None  # the rule of vmap, looked up when it is first needed
         self.uses = uses  # of several outputs, those that the rules read: the others are not kept, and may be changed
         self.shown = shown or {}  # input or parameter -> the name that `_saved_NAME` shows it under
         self.plan()
@@ -80,9 +81,9 @@ class Primitive:
 
     def variant(self, name, node):
         """The same operation under another node name: PyTorch numbers the overloads of a function."""
-        twin = new(Primitive)
+        twin = new(type(self))
         twin.__dict__.update(self.__dict__)
-        twin.name, twin.node_name, twin._class = name, node, None
+        twin.name, twin.node_name, twin._class, twin.batching = name, node, None, None
         PRIMITIVES[name] = twin
         return twin
 

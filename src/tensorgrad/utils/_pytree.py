@@ -7,6 +7,7 @@ import dataclasses
 from collections import OrderedDict, defaultdict, deque
 
 NODES = {}  # type -> (flatten, unflatten)
+_leaves = set()  # types that are known not to be taken apart
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
@@ -24,6 +25,7 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
     if cls in NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     NODES[cls] = flatten_fn, unflatten_fn
+    _leaves.discard(cls)
 
 
 def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
@@ -80,6 +82,8 @@ def _dataclass_node(cls):
 def _node_of(value):
     """(kind, flatten, unflatten) of a container, or None of a leaf."""
     cls = type(value)
+    if cls in _leaves:
+        return None
     found = NODES.get(cls)
     if found is not None:
         return cls, *found
@@ -90,6 +94,7 @@ def _node_of(value):
     if dataclasses.is_dataclass(cls):
         found = NODES[cls] = _dataclass_node(cls)
         return cls, *found
+    _leaves.add(cls)
     return None
 
 
