@@ -14,15 +14,15 @@ import math
 
 import numpy as np
 
-from tensorgrad.kernels import machine
+from tensorgrad.kernels import machine, tiles
 from tensorgrad.kernels.code import Code, Vectors, address, module, parallel, words
 from tensorgrad.kernels.mathematics import literal
 
 GEOMETRY = words("C D H W JD JH JW sd sh sw rd rh rw CS plane PH PW base bands R m0 count")
 COMMON = words("""threads x xb XS phases geometry taps N P panels panel_step_t chunk total_off plane PH PW OD OH OW groups Cg
     Og T CS bands R""")
-FORWARD = (*COMMON, *words("w bias out tmp TMP TS Cb"))
-WEIGHT = (*COMMON, *words("g gb GB g_geometry GS gw GW"))
+FORWARD = (*COMMON, *words("w bias out tmp TMP TS Cb places PL"))
+WEIGHT = (*COMMON, *words("g gb GB g_geometry GS gw GW pairs"))
 LAYOUT = words("threads w packed groups Og Cg T offsets group_step output_step channel_step")
 POINTERS = {
     "x",
@@ -35,6 +35,8 @@ POINTERS = {
     "bias",
     "out",
     "tmp",
+    "places",
+    "pairs",
     "g",
     "gb",
     "g_geometry",
@@ -54,7 +56,7 @@ class Shape:
         many = wide or "+neon" in features
         self.blocks = ((8, 3), (4, 3), (2, 6), (1, 6)) if many else ((4, 2), (2, 4), (1, 4))
         self.step = self.lanes * (6 if many else 4)  # places that every block divides
-        self.tiles = (4, 1) if many else (2, 1), (4, 2, 1)  # outputs and channels in the gradient of the weights
+        self.tiles = (4, 1) if many else (2, 1), (4, 2, 1)  # outputs and lines of x in the gradient of the weights
 
 
 def fields(code, names):
@@ -62,10 +64,10 @@ def fields(code, names):
     return {n: code.load("%table", k, "ptr" if n in POINTERS else "i64") for k, n in enumerate(names)}
 
 
-def write_pack(kind, declared):
+def write_pack(kind, lanes, declared):
     """Copy samples n0 to n1 of an array into lines: pack(from, to, geometry, n0, n1)."""
     code = Code("pack", [("ptr", "x"), ("ptr", "to"), ("ptr", "geo"), ("i64", "n0"), ("i64", "n1")], declared)
-    t = "float" if kind == "f4" else "double"
+    t, v = "float" if kind == "f4" else "double", tiles.Masked(code, kind, lanes)
     f = {n: code.load("%geo", k, "i64") for k, n in enumerate(GEOMETRY)}
     with code.loop("%n0", "%n1") as n, code.loop(0, f["C"]) as c:
         place = code.plus(code.times(c, f["CS"]), code.times(code.minus(n, "%n0"), f["plane"]))
@@ -82,8 +84,10 @@ def write_pack(kind, declared):
                 row = code.plus(code.times(jh, f["sh"]), f["rh"])
                 start = code.plus(code.times(code.plus(code.times(channel, f["D"]), slab), f["H"]), row)
                 source = code.at("%x", code.plus(code.times(start, f["W"]), f["rw"]), t)
-                with code.when(code.compare("eq", f["sw"], 1)), code.loop(0, f["JW"]) as j:
-                    code.store(code.load(source, j, t), to, j, t)
+                with code.when(code.compare("eq", f["sw"], 1)):
+                    with code.loop(0, f["JW"], lanes) as j:  # zeros behind the end: the next row comes later
+                        mask = v.where("slt", code.minus(f["JW"], j))
+                        v.store(v.load_where(mask, v.beside(source, j)), to, j)
                 with code.when(code.compare("ne", f["sw"], 1)), code.loop(0, f["JW"]) as j:
                     code.store(code.load(source, code.times(j, f["sw"]), t), to, j, t)
             with code.when(code.add(f"xor i1 {inside}, true")), code.loop(0, f["JW"]) as j:
@@ -158,6 +162,8 @@ def write_forward(kind, shape, declared):
     f = fields(code, FORWARD)
     f["xb"] = code.at(f["xb"], code.times("%t", f["XS"]), t)
     f["tmp"] = code.at(f["tmp"], code.times("%t", f["TMP"]), t)
+    f["places"] = code.at(f["places"], code.times("%t", f["PL"]), "i64")
+    v = tiles.Masked(code, kind, shape.lanes)
     height = code.times(f["Cg"], f["T"])
     outputs, area = code.times(f["groups"], f["Og"]), code.times(code.times(f["OD"], f["OH"]), f["OW"])
     biased = code.add(f"icmp ne ptr {f['bias']}, null")
@@ -185,6 +191,7 @@ def write_forward(kind, shape, declared):
                     )  # fmt: skip
 
                 blocked(code, "0", f["Og"], [b for b, _ in shape.blocks], block)
+            found = code.variable("i64", "0")  # rows of results: where each begins, where it belongs, its length
             last = code.plus(code.over(code.minus(q1, 1), f["PW"]), 1)
             with code.loop(code.over(q0, f["PW"]), last) as row:
                 line = code.rest(row, f["PH"])
@@ -204,16 +211,23 @@ def write_forward(kind, shape, declared):
                     place = code.times(code.over(virtual, f["bands"]), code.times(outputs, area))
                     place = code.plus(place, code.times(code.plus(code.times(slab, f["OH"]), line), f["OW"]))
                     place = code.plus(place, code.minus(a, start))
-                    width = code.minus(b, a)
-                    with code.loop(0, outputs) as o:
-                        source = code.at(f["tmp"], code.plus(code.times(o, f["TS"]), code.minus(a, q0)), t)
-                        to = code.at(f["out"], code.plus(place, code.times(o, area)), t)
-                        bias = code.variable(t, literal(-0.0, kind))
-                        with code.when(biased):
-                            code.set(bias, code.load(f["bias"], o, t), t)
-                        with code.loop(0, width) as j:
-                            x = code.load(source, j, t)
-                            code.store(code.add(f"fadd {t} {x}, {code.get(bias, t)}"), to, j, t)
+                    known = code.get(found, "i64")
+                    for k, number in enumerate((code.minus(a, q0), place, code.minus(b, a))):
+                        code.store(number, f["places"], code.plus(code.times(known, 3), k), "i64")
+                    code.set(found, code.plus(known, 1), "i64")
+            count = code.get(found, "i64")
+            with code.loop(0, outputs) as o:  # the rows of an output lie together
+                number = code.variable(t, literal(-0.0, kind))
+                with code.when(biased):
+                    code.set(number, code.load(f["bias"], o, t), t)
+                bias = code.get(number, t)
+                source = code.at(f["tmp"], code.times(o, f["TS"]), t)
+                to = code.at(f["out"], code.times(o, area), t)
+                with code.loop(0, count) as k:
+                    row = code.at(f["places"], code.times(k, 3), "i64")
+                    first, place, width = (code.load(row, n, "i64") for n in range(3))
+                    line, target = code.at(source, first, t), code.at(to, place, t)
+                    v.copy(line, target, width, lambda v, x: v.plus(x, v.spread(bias)))
     return code
 
 
@@ -243,27 +257,31 @@ def write_layout(kind, shape, declared):
     return code
 
 
-def write_tile(kind, lanes, outputs, channels, declared):
-    """Add to weights' gradients: each of some lines of g times each of some lines of x, summed over `count` places."""
-    unroll = max(1, 8 // (outputs * channels))
-    parameters = "ptr g,i64 GS,ptr x,i64 CS,ptr gw,i64 RS,i64 T,i64 count"
-    code = Code(f"tile{outputs}{channels}", [tuple(p.split()) for p in parameters.split(",")], declared)
+def write_tile(kind, lanes, outputs, pairs, declared):
+    """Add to weights' gradients: each of some lines of g times each of some lines of x, summed over `count` places.
+
+    A line of x is one of a channel as a tap sees it: from another offset on.
+    """
+    unroll = max(1, 8 // (outputs * pairs))
+    parameters = "ptr g,i64 GS,ptr x,ptr offsets,ptr gw,i64 RS,i64 count"
+    code = Code(f"tile{outputs}{pairs}", [tuple(p.split()) for p in parameters.split(",")], declared)
     v = Vectors(code, kind, lanes)
-    pairs = list(itertools.product(range(outputs), range(channels)))
-    sums = {(o, c, u): code.variable(v.type, "zeroinitializer") for o, c in pairs for u in range(unroll)}
+    lines = [code.at("%x", code.load("%offsets", c, "i64"), v.scalar) for c in range(pairs)]
+    each = list(itertools.product(range(outputs), range(pairs)))
+    sums = {(o, c, u): code.variable(v.type, "zeroinitializer") for o, c in each for u in range(unroll)}
     with code.loop(0, "%count", lanes * unroll) as p:
         for u in range(unroll):
             at = code.plus(p, u * lanes)
             left = [v.load("%g", code.plus(code.times("%GS", o), at)) for o in range(outputs)]
-            right = [v.load("%x", code.plus(code.times("%CS", c), at)) for c in range(channels)]
-            for o, c in pairs:
+            right = [v.load(line, at) for line in lines]
+            for o, c in each:
                 slot = sums[o, c, u]
                 code.set(slot, v.fma(left[o], right[c], code.get(slot, v.type)), v.type)
-    for o, c in pairs:
+    for o, c in each:
         total = code.get(sums[o, c, 0], v.type)
         for u in range(1, unroll):
             total = code.add(f"fadd {v.type} {total}, {code.get(sums[o, c, u], v.type)}")
-        place = code.plus(code.times("%RS", o), code.times("%T", c))
+        place = code.plus(code.times("%RS", o), c)
         old = code.load("%gw", place, v.scalar)
         code.store(code.add(f"fadd {v.scalar} {old}, {v.total(total)}"), "%gw", place, v.scalar)
     return code
@@ -289,25 +307,22 @@ def write_weight(kind, shape, declared):
             q0 = code.times(number, f["chunk"])
             count = code.minus(code.least(code.plus(q0, f["chunk"]), total), q0)
 
-            def channels(size, c):
-                channel = code.plus(code.times(group, f["Cg"]), c)
-                lines = code.at(f["xb"], code.plus(code.times(channel, f["CS"]), q0), t)
+            lines = code.at(f["xb"], code.plus(code.times(code.times(group, f["Cg"]), f["CS"]), q0), t)
 
+            def pairs(size, pair):
                 def outputs(rows, o):
                     output = code.plus(code.times(group, f["Og"]), o)
                     left = code.at(f["gb"], code.plus(code.times(output, f["GS"]), q0), t)
-                    place = code.plus(code.times(output, height), code.times(c, f["T"]))
-                    with code.loop(0, f["T"]) as tap:
-                        right = code.at(lines, code.load(f["taps"], tap, "i64"), t)
-                        code.run(
-                            f"tile{rows}{size}", ("ptr", left), ("i64", f["GS"]), ("ptr", right), ("i64", f["CS"]),
-                            ("ptr", code.at(f["gw"], code.plus(place, tap), t)), ("i64", height), ("i64", f["T"]),
-                            ("i64", count),
-                        )  # fmt: skip
+                    place = code.plus(code.times(output, height), pair)
+                    code.run(
+                        f"tile{rows}{size}", ("ptr", left), ("i64", f["GS"]), ("ptr", lines),
+                        ("ptr", code.at(f["pairs"], pair, "i64")), ("ptr", code.at(f["gw"], place, t)), ("i64", height),
+                        ("i64", count),
+                    )  # fmt: skip
 
                 blocked(code, "0", f["Og"], shape.tiles[0], outputs)
 
-            blocked(code, "0", f["Cg"], shape.tiles[1], channels)
+            blocked(code, "0", height, shape.tiles[1], pairs)
     return code
 
 
@@ -316,7 +331,7 @@ def compiled(kind):
     """(layout of weights, forward, gradient of the weights, Shape) for float32 ("f4") or float64 ("f8")."""
     engine = machine.engine()
     shape, declared = Shape(engine.features, kind), {}
-    codes = [write_pack(kind, declared)]
+    codes = [write_pack(kind, shape.lanes, declared)]
     codes += [write_block(kind, shape.lanes, b, v, declared) for b, v in shape.blocks]
     codes += [write_tile(kind, shape.lanes, o, c, declared) for o, c in itertools.product(*shape.tiles)]
     codes += [write(kind, shape, declared) for write in (write_layout, write_forward, write_weight)]
@@ -336,8 +351,8 @@ class Plan:
     Samples that would not stay in the cache, or are fewer than threads, are cut into bands along the first dimension.
     """
 
-    def __init__(self, x_shape, w_shape, stride, padding, dilation, groups, size, kind, together=1):
-        """`together`: how many lines of results must stay in one band."""
+    def __init__(self, x_shape, w_shape, stride, padding, dilation, groups, size, kind, gradient=False):
+        """`gradient`: of the weights, for which the results' gradients are packed, too."""
         shape, threads = compiled(kind)[3], machine.threads()
         channels, outputs, itemsize = x_shape[1], w_shape[0], 4 if kind == "f4" else 8
         spatial, kernel, result = three(x_shape[2:]), three(w_shape[2:]), three(size)
@@ -359,12 +374,12 @@ class Plan:
             max(out, out + m, max(count.values()) + max(0, -least))
             for out, m, least, count in zip(result, after, before, counts)
         ]
-        row_bytes = channels * len(phases) * pitch[1] * pitch[2] * itemsize
+        held = channels * len(phases) + outputs * gradient
+        row_bytes = held * pitch[1] * pitch[2] * itemsize
         R, bands, overlap = result[0], 1, after[0] - before[0]
         if result[0] > 1 and (row_bytes * pitch[0] > 2 * L2_BYTES or x_shape[0] < threads):
             R = max(L2_BYTES // row_bytes - overlap, overlap, 1)
             R = min(R, -(-result[0] * x_shape[0] // threads), result[0])
-            R = -(-R // together) * together
             bands = -(-result[0] // R)
         first = 0
         if bands > 1:
@@ -386,6 +401,7 @@ class Plan:
         GS = -(-(P * plane + 8 * shape.step) // 16) * 16
         GS += 16 if GS // 16 % 2 == 0 else 0
         self.taps = np.array([phase * line + lead + place for place, phase in taps], np.int64)
+        self.pairs = (np.arange(channels // groups)[:, None] * CS + self.taps).ravel()
         self.geometry = np.array([
             (channels, *spatial, R + overlap if bands > 1 else counts[0][phase[0]], counts[1][phase[1]], counts[2][phase[2]],
              *steps, *phase, CS, plane, pitch[1], pitch[2], number * line + lead, bands, R, first, counts[0][phase[0]])
@@ -403,16 +419,19 @@ class Plan:
         weight_chunk = -(-min(weight_chunk, share) // (8 * shape.lanes)) * 8 * shape.lanes
         TS = chunk + 16
         self.lines, self.g_lines, self.sums = channels * CS, outputs * GS, outputs * TS
+        self.places = 3 * (chunk // pitch[2] + 2)
         common = dict(
             threads=threads, XS=self.lines, phases=len(phases), N=samples, P=P, panels=panels, panel_step_t=int(by_panel),
             total_off=total_off, plane=plane, PH=pitch[1], PW=pitch[2], OD=result[0], OH=result[1], OW=result[2],
             groups=groups, Cg=channels // groups, Og=outputs // groups, T=T, CS=CS, bands=bands, R=R,
             geometry=self.geometry.ctypes.data, taps=self.taps.ctypes.data,
         )  # fmt: skip
-        self.forward_table = table(FORWARD, common, TMP=self.sums, TS=TS, chunk=chunk, Cb=max(4, 144 // T))
+        self.forward_table = table(
+            FORWARD, common, TMP=self.sums, TS=TS, chunk=chunk, Cb=max(4, 144 // T), PL=self.places
+        )
         self.weight_table = table(
             WEIGHT, common, GB=self.g_lines, GS=GS, chunk=weight_chunk, g_geometry=self.g_geometry.ctypes.data,
-            GW=math.prod(w_shape),
+            GW=math.prod(w_shape), pairs=self.pairs.ctypes.data,
         )  # fmt: skip
 
 
@@ -490,10 +509,10 @@ def convolution(x, w, stride, padding, dilation, groups, bias, size, out):
     x = np.ascontiguousarray(x)
     weights = laid_out(w, groups)
     bias = None if bias is None else np.ascontiguousarray(bias)
-    sums = np.empty(p.threads * p.sums + 16, x.dtype)
+    sums, places = np.empty(p.threads * p.sums + 16, x.dtype), np.empty(p.threads * p.places, np.int64)
     with lines(p, ("x", p.threads * p.lines, x.dtype)) as (xb,):
-        table = fill(p.forward_table, FORWARD, {"x": x, "xb": xb, "w": weights, "bias": bias, "out": out, "tmp": sums})
-        forward(address(table))
+        arrays = {"x": x, "xb": xb, "w": weights, "bias": bias, "out": out, "tmp": sums, "places": places}
+        forward(address(fill(p.forward_table, FORWARD, arrays)))
     return out
 
 
@@ -501,7 +520,7 @@ def weight_gradient(g, x, w_shape, stride, padding, dilation, groups):
     """The gradient in the weights of backends.convolution."""
     kind = x.dtype.str[1:]
     weight = compiled(kind)[2]
-    p = plan(x.shape, tuple(w_shape), stride, padding, dilation, groups, g.shape[2:], kind)
+    p = plan(x.shape, tuple(w_shape), stride, padding, dilation, groups, g.shape[2:], kind, True)
     x, g = np.ascontiguousarray(x), np.ascontiguousarray(g)
     gw = np.zeros((p.threads, *w_shape), x.dtype)
     with lines(p, ("x", p.threads * p.lines, x.dtype), ("g", p.threads * p.g_lines, x.dtype)) as (xb, gb):

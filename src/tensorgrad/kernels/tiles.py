@@ -56,6 +56,55 @@ def product(code, rows, a, w, out, K, M, start, PK=None, AK=1):
     )  # fmt: skip
 
 
+class Masked(Vectors):
+    """Vectors of which some lanes may be left out."""
+
+    def plus(self, x, y):
+        return self.code.add(f"fadd {self.type} {x}, {y}")
+
+    def where(self, how, x):
+        """Which lanes k have k < x, or another comparison."""
+        lanes, code = f"<{self.lanes} x i64>", self.code
+        one = code.add(f"insertelement {lanes} poison, i64 {x}, i64 0")
+        all_ = code.add(f"shufflevector {lanes} {one}, {lanes} poison, <{self.lanes} x i32> zeroinitializer")
+        return code.add(f"icmp {how} {lanes} <{', '.join(f'i64 {k}' for k in range(self.lanes))}>, {all_}")
+
+    def load_where(self, mask, pointer):
+        """What lies at a pointer in the lanes of a mask, else zero; the rest of the memory is not touched."""
+        name, flags = f"llvm.masked.load.{self.suffix}.p0", f"<{self.lanes} x i1>"
+        self.code.declared[name] = f"declare {self.type} @{name}(ptr, i32, {flags}, {self.type})"
+        return self.code.add(
+            f"call {self.type} @{name}(ptr {pointer}, i32 {self.size}, {flags} {mask}, {self.type} zeroinitializer)"
+        )
+
+    def store_where(self, mask, x, pointer):
+        name, flags = f"llvm.masked.store.{self.suffix}.p0", f"<{self.lanes} x i1>"
+        self.code.declared[name] = f"declare void @{name}({self.type}, ptr, i32, {flags})"
+        self.code.lines.append(f"  call void @{name}({self.type} {x}, ptr {pointer}, i32 {self.size}, {flags} {mask})")
+
+    def copy(self, source, target, count, change):
+        """`count` numbers, changed on their way by change(vectors, x).
+
+        The last vector begins where it ends with them: a store that leaves lanes out takes longer than two that do not.
+        """
+        code, lanes = self.code, self.lanes
+        short, last = code.compare("slt", count, lanes), code.minus(count, lanes)
+        with code.when(code.compare("sge", count, lanes)), code.loop(0, count, lanes) as j:
+            j = code.least(j, last)
+            self.store(change(self, self.load(source, j)), target, j)
+        with code.when(short):
+            if lanes > 2:
+                Masked(code, self.kind, lanes // 2).copy(source, target, count, change)
+            else:
+                with code.loop(0, count) as j:
+                    one = Masked(code, self.kind, 1)
+                    one.store(change(one, one.load(source, j)), target, j)
+
+    def beside(self, pointer, place):
+        """An address that need not lie in the array."""
+        return self.code.add(f"getelementptr {self.scalar}, ptr {pointer}, i64 {place}")
+
+
 class VectorFloats(Floats):
     """The functions of numbers, of all lanes of a vector at once."""
 

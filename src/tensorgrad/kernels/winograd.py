@@ -14,8 +14,8 @@ import math
 
 import numpy as np
 
-from tensorgrad.kernels import direct, machine
-from tensorgrad.kernels.code import Code, Vectors, address, module, parallel, words
+from tensorgrad.kernels import direct, machine, tiles
+from tensorgrad.kernels.code import Code, address, module, parallel, words
 from tensorgrad.kernels.mathematics import literal
 
 TABLE = words("""threads x w bias out flags g gw taps scratch N C O groups Cg Og H W ph pw OH OW rows across wide together
@@ -41,11 +41,8 @@ def rows_of_a_turned(x, plus, minus):
     return x[0], plus(x[0], x[1]), minus(x[0], x[1]), x[1]
 
 
-class Parts(Vectors):
+class Parts(tiles.Masked):
     """Vectors of tiles' numbers."""
-
-    def plus(self, x, y):
-        return self.code.add(f"fadd {self.type} {x}, {y}")
 
     def minus(self, x, y):
         return self.code.add(f"fsub {self.type} {x}, {y}")
@@ -82,30 +79,6 @@ class Parts(Vectors):
                 for order in orders
             ]
         return rows
-
-    def where(self, how, x):
-        """Which lanes k have k < x, or another comparison."""
-        lanes, code = f"<{self.lanes} x i64>", self.code
-        one = code.add(f"insertelement {lanes} poison, i64 {x}, i64 0")
-        all_ = code.add(f"shufflevector {lanes} {one}, {lanes} poison, <{self.lanes} x i32> zeroinitializer")
-        return code.add(f"icmp {how} {lanes} <{', '.join(f'i64 {k}' for k in range(self.lanes))}>, {all_}")
-
-    def load_where(self, mask, pointer):
-        """What lies at a pointer in the lanes of a mask, else zero; the rest of the memory is not touched."""
-        name, flags = f"llvm.masked.load.{self.suffix}.p0", f"<{self.lanes} x i1>"
-        self.code.declared[name] = f"declare {self.type} @{name}(ptr, i32, {flags}, {self.type})"
-        return self.code.add(
-            f"call {self.type} @{name}(ptr {pointer}, i32 {self.size}, {flags} {mask}, {self.type} zeroinitializer)"
-        )
-
-    def store_where(self, mask, x, pointer):
-        name, flags = f"llvm.masked.store.{self.suffix}.p0", f"<{self.lanes} x i1>"
-        self.code.declared[name] = f"declare void @{name}({self.type}, ptr, i32, {flags})"
-        self.code.lines.append(f"  call void @{name}({self.type} {x}, ptr {pointer}, i32 {self.size}, {flags} {mask})")
-
-    def beside(self, pointer, place):
-        """An address that need not lie in the array."""
-        return self.code.add(f"getelementptr {self.scalar}, ptr {pointer}, i64 {place}")
 
 
 def function(name, parameters, declared):
@@ -535,12 +508,12 @@ class Plan:
         whole = lambda n: -(-n // lanes) * lanes
         CP, OP, CG, OG = whole(channels), whole(outputs), whole(channels // groups), whole(outputs // groups)
         least, most = TILES
-        tiles = max(least, min(direct.L2_BYTES // (16 * itemsize * (CP + OP)), most))
-        wide, together = min(across, tiles), max(1, tiles // across)
+        many = max(least, min(direct.L2_BYTES // (16 * itemsize * (CP + OP)), most))
+        wide, together = min(across, many), max(1, many // across)
         together = max(1, min(together, samples * rows // threads))
-        tiles = wide * together
+        many = wide * together
         # an odd number of lines between the sixteen parts, so that they do not push each other out of the cache
-        VJ, MJ, WJ = (-(-(tiles * n + lanes * 4) // 32) * 32 + 16 for n in (CP, OG, OP))
+        VJ, MJ, WJ = (-(-(many * n + lanes * 4) // 32) * 32 + 16 for n in (CP, OG, OP))
         LS, GS = ((2 * across + 2 + lanes) * n for n in (CP, OP))
         V = 4 * LS
         M = V + 16 * VJ
