@@ -84,10 +84,9 @@ def write_pack(kind, lanes, declared):
                 row = code.plus(code.times(jh, f["sh"]), f["rh"])
                 start = code.plus(code.times(code.plus(code.times(channel, f["D"]), slab), f["H"]), row)
                 source = code.at("%x", code.plus(code.times(start, f["W"]), f["rw"]), t)
-                with code.when(code.compare("eq", f["sw"], 1)):
-                    with code.loop(0, f["JW"], lanes) as j:  # zeros behind the end: the next row comes later
-                        mask = v.where("slt", code.minus(f["JW"], j))
-                        v.store(v.load_where(mask, v.beside(source, j)), to, j)
+                with code.when(code.compare("eq", f["sw"], 1)), code.loop(0, f["JW"], lanes) as j:
+                    mask = v.where("slt", code.minus(f["JW"], j))  # zeros behind the end: the next row comes later
+                    v.store(v.load_where(mask, v.beside(source, j)), to, j)
                 with code.when(code.compare("ne", f["sw"], 1)), code.loop(0, f["JW"]) as j:
                     code.store(code.load(source, code.times(j, f["sw"]), t), to, j, t)
             with code.when(code.add(f"xor i1 {inside}, true")), code.loop(0, f["JW"]) as j:
