@@ -8,6 +8,8 @@ from tensorgrad import dtypes
 
 LARGE = 1 << 18  # numbers from which all cores share an operation on elements: it leaves the fast path
 
+new, item_of = tuple.__new__, tuple.__getitem__
+
 
 class Size(tuple):
     """The shape of a tensor: a tuple of ints that knows how many elements it makes.
@@ -39,8 +41,8 @@ class Size(tuple):
         return Size(super().__add__(tuple(other)))
 
     def __getitem__(self, index):
-        item = super().__getitem__(index)
-        return Size(item) if isinstance(index, slice) else item
+        item = item_of(self, index)
+        return new(Size, item) if type(item) is tuple else item
 
     def __mul__(self, times):
         return Size(super().__mul__(times))

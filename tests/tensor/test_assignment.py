@@ -8,6 +8,8 @@ INDICES = {
     "a number": 1,
     "two numbers": (1, 0),
     "a slice": slice(1, 3),
+    "an empty slice": slice(1, 1),
+    "an empty slice of a dim": (slice(None), slice(1, 1)),
     "a step": (slice(None), slice(None), slice(None, None, 2)),
     "...": (..., 1),
     "None": None,

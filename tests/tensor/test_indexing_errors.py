@@ -146,3 +146,18 @@ def test_indices_of_gather_and_its_kin():
         m.masked_fill_(torch.tensor([1, 0, 1]), 1.0)
     if not IS_TORCH:  # PyTorch has written the first row by the time it finds the second wrong
         assert m.tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_tensors_of_places_out_of_bounds(many):
+    large = torch.zeros(3000, 200) if many else torch.zeros(4, 2)
+    rows = large.shape[0]
+    with raises(IndexError, f"index {rows} is out of bounds for dimension 0 with size {rows}"):
+        large[torch.arange(rows) + 1]
+    with raises(IndexError, f"index {large.shape[1]} is out of bounds for dimension 1 with size {large.shape[1]}"):
+        large[torch.tensor([0]), torch.tensor([large.shape[1]])]
+    with raises(IndexError, f"index {-rows - 1} is out of bounds for dimension 0 with size {rows}"):
+        large[torch.tensor([0, -rows - 1])]
+    with raises(IndexError, "is out of bounds for dimension"):
+        large[:0][torch.tensor([0])]
+    assert large[torch.tensor([-rows, -1])].shape == (2, large.shape[1])

@@ -94,19 +94,26 @@ def look_up(table, index, padding_idx, by_count):
 
 
 def _check_indices(name, indices):
-    if indices._spec.dtype not in (dtypes.int64, dtypes.int32):
+    dtype = indices._spec.dtype
+    if dtype is not dtypes.int64 and dtype is not dtypes.int32:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{indices._spec.dtype.title}Tensor instead (while checking arguments for {name})"
         )
 
 
+UNSIGNED = {"l": np.uint64, "q": np.uint64, "i": np.uint32}
+
+
 def _out_of_range(indices, rows):
     """The first number that is not in the table, or None; unknown inside transforms."""
     array = indices._array
-    if type(array) is np.ndarray and array.size and (array.min() < 0 or array.max() >= rows):
-        return int(array[(array < 0) | (array >= rows)].flat[0])
-    return None
+    if type(array) is not np.ndarray or not array.size:
+        return None
+    most = np.maximum.reduce(
+        array.view(UNSIGNED[array.dtype.char]), None
+    )  # as unsigned numbers negative ones are large
+    return int(array[(array < 0) | (array >= rows)].flat[0]) if most >= rows else None
 
 
 def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
@@ -119,13 +126,15 @@ def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
     check_tensor("embedding", indices, "indices", 2)
     if sparse and weight._node is not None:
         raise NotImplementedError("embedding: sparse=True gives a sparse gradient, which is not supported")
-    if len(weight.shape) != 2:
+    shape = weight._spec.shape
+    if len(shape) != 2:
         raise RuntimeError("'weight' must be 2-D")
+    rows, _ = shape
     _check_indices("embedding", indices)
-    if _out_of_range(indices, weight.shape[0]) is not None:
+    if _out_of_range(indices, rows) is not None:
         raise IndexError("index out of range in self")
-    padding_idx = padding_idx if padding_idx is not None and 0 <= padding_idx < weight.shape[0] else None
-    return _look_up(weight, indices, padding_idx, bool(scale_grad_by_freq))
+    padding_idx = padding_idx if padding_idx is not None and 0 <= padding_idx < rows else None
+    return _look_up.apply((weight, indices), (padding_idx, bool(scale_grad_by_freq)))
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):

@@ -59,6 +59,11 @@ def exact_number(number, dtype, halves=True):
     halves: whether a number that is too large for a half type is refused too, rather than infinite.
     """
     fits, d = True, dtype.numpy
+    if (type(number) is float or type(number) is int) and dtype.itemsize > 2 and -1e18 < number < 1e18:
+        if dtype.category == dtypes.FLOAT:
+            return number_array(number, dtype)
+        if type(number) is int and dtype is dtypes.int64:
+            return np.array(number, d)
     if isinstance(number, (complex, np.complexfloating)):
         fits = dtype.is_complex or not number.imag
         number = number if dtype.is_complex or not fits else number.real
@@ -166,10 +171,15 @@ def dims_of(dim, ndim, name=None):
     return (dim,) if ndim else ()
 
 
+INTS = frozenset({int})
+
+
 def sizes_of(sizes, name):
     """The sizes of `f(2, 3)`, `f((2, 3))` or `f(torch.Size([2, 3]))` as a tuple of ints."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
+    if INTS.issuperset(map(type, sizes)):
+        return tuple(sizes)
     out = []
     for position, size in enumerate(sizes):
         if isinstance(size, Tensor) and size._spec.size == 1 and size._spec.dtype.category == dtypes.INTEGER:

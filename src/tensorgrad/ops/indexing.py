@@ -10,6 +10,7 @@ from tensorgrad import dtypes
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.both import tensors as _tensor_functions
+from tensorgrad.ops.fitting import INTS
 from tensorgrad.ops.primitive import Primitive, wrap
 from tensorgrad.ops.shape import _alias, _index, _new_axis, _select
 
@@ -233,6 +234,50 @@ def _as_index(item):
 
 
 _VIEWS = {"slice": _index, "select": _select, "new_axis": _new_axis, "alias": _alias}
+PLACES = (dtypes.int64, dtypes.int32)
+SIMPLE = frozenset({int, slice, type(None), type(Ellipsis)})
+BOUNDS = frozenset({int, type(None)})
+
+
+def _basic(shape, items):
+    """The view primitive and its parameters where an index has only ints, slices, None and ..., and nothing is wrong."""
+    if not SIMPLE.issuperset(map(type, items)):
+        return None
+    last, dim, ndim = _alias, 0, len(shape)
+    if Ellipsis in items:
+        place, used = items.index(Ellipsis), len(items) - items.count(None) - 1
+        items = (*items[:place], *(WHOLE,) * (ndim - used), *items[place + 1 :])
+    for item in items:
+        kind = type(item)
+        if kind is int:
+            if dim == ndim:
+                return None
+            n = shape[dim]
+            if not -n <= item < n:
+                return None
+            dim, last = dim + 1, _select
+        elif kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if not BOUNDS.issuperset((type(start), type(stop), type(step))) or (step is not None and step <= 0):
+                return None
+            if start is not None or stop is not None or step is not None:
+                last = _index
+            dim += 1
+        elif item is None:
+            last = _new_axis
+        else:  # a second ...
+            return None
+    return (last, ((*items, ...),)) if dim <= ndim else None
+
+
+def _is_places(item):
+    """Whether an item of an index is a tensor of places along one dimension, whose numbers are at hand."""
+    return (
+        isinstance(item, fitting.Tensor)
+        and type(item._array) is ndarray
+        and item._array.ndim > 0
+        and item._spec.dtype in PLACES
+    )
 
 
 def getitem(self, index):
@@ -241,16 +286,22 @@ def getitem(self, index):
     >>> x = torch.arange(6).view(2, 3); x[0, [True, False, True]]
     tensor([0, 2])
     """
-    if type(index) is int:  # the commonest
-        shape = self._spec.shape
-        if not shape:
-            raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
-                "0-dim tensor to a number"
-            )
-        if not -shape[0] <= index < shape[0]:
-            raise IndexError(f"index {index} is out of bounds for dimension 0 with size {shape[0]}")
-        return _select(self, ((index, ...),))
+    kind, shape = type(index), self._spec.shape
+    if kind is int or kind is slice or kind is tuple:  # the commonest
+        found = _basic(shape, index if kind is tuple else (index,))
+        if found is not None:
+            view, params = found
+            return (_index if kind is slice else view)(self, params)
+    elif kind is list and index and INTS.issuperset(map(type, index)):
+        index = wrap(np.array(index, np.int64))
+    places = index if kind is tuple else (index,)
+    if (
+        0 < len(places) <= len(shape)
+        and self._spec.size
+        and type(self._array) is ndarray
+        and all(map(_is_places, places))
+    ):
+        return _pick(self, places, range(len(places)))  # NumPy looks for what is out of bounds
     if not self._spec.shape and index not in ((), None, Ellipsis) and not _mask_like(index):
         raise (
             IndexError(
@@ -277,8 +328,8 @@ def _mask_like(index):
 
 def _pick(x, arrays, places):
     try:
-        tensors = tuple(a if isinstance(a, fitting.Tensor) else wrap(a) for a in arrays)
-        return _take_primitive((x, *tensors), tuple(places))
+        tensors = [a if isinstance(a, fitting.Tensor) else wrap(a) for a in arrays]
+        return _take_primitive.apply((x, *tensors), (tuple(places),))
     except (IndexError, ValueError) as error:
         raise _index_error(error, arrays) from None
 
@@ -303,10 +354,16 @@ def setitem(self, index, value):
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
             "0-dim tensor to a number"
         )
-    basic, arrays, places, last = parse(self, index)
+    found = _basic(self._spec.shape, index if type(index) is tuple else (index,))
     if not isinstance(value, fitting.Tensor):
         dtype = self._spec.dtype
         value = wrap(fitting.exact_number(value, dtype, halves=False) if dtype.category else np.asarray(value != 0))
+    if found is not None:
+        view, params = found
+        target = self if view is _alias else view(self, params)
+        target.copy_(_trim(value, target._spec.shape) if value._spec.shape else value)
+        return
+    basic, arrays, places, last = parse(self, index)
     direct = all(b == WHOLE and type(b) is slice for b in basic)
     target = self if direct else _VIEWS[last](self, ((*basic, ...),))
     if not arrays:

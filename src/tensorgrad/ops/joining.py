@@ -39,12 +39,17 @@ def _ndim(g):
     return len(g.shape)
 
 
+def _stacked(arrays, dim):
+    wide = [a.reshape(*a.shape[:dim], 1, *a.shape[dim:]) for a in arrays]
+    whole = np.concatenate(wide, dim)
+    return whole if whole.flags.c_contiguous else np.ascontiguousarray(whole)
+
+
 _cat = Primitive(
-    "cat", lambda arrays, dim: _concatenated(arrays, dim),
-    arity=None, pullback=_cat_back, linear=True, fresh=False,
+    "cat", _concatenated, arity=None, pullback=_cat_back, linear=True, passes=True,  # pieces that share no memory
 )  # fmt: skip
 _stack = Primitive(
-    "stack", lambda arrays, dim: np.asarray(np.stack(arrays, dim), order="C"), arity=None, linear=True, fresh=False,
+    "stack", _stacked, arity=None, linear=True, passes=True,
     pullback=lambda g, specs, dim: tuple(
         _fit(g[(builtins.slice(None),) * dim + (i,)], spec) for i, spec in enumerate(specs)
     ),
@@ -67,6 +72,17 @@ def _same_dtype(tensors, name):
     return tuple(x if x._spec.dtype is common else x.to(common) for x in tensors)
 
 
+def _one_spec(tensors):
+    """The shape and dtype that all of a list of tensors have, or None."""
+    kind = type(tensors)
+    if (kind is not list and kind is not tuple) or not tensors:
+        return None
+    spec = getattr(tensors[0], "_spec", None)
+    if spec is None or not all([isinstance(x, fitting.Tensor) and x._spec is spec for x in tensors]):
+        return None
+    return spec
+
+
 def _check_joined(out, tensors):
     """Raise if `out` cannot take tensors that are put together."""
     fitting.check_tensor("cat", out, "out")
@@ -87,14 +103,8 @@ def cat(tensors, dim=0, *, out=None):
     >>> torch.cat([torch.ones(2), torch.zeros(1)])
     tensor([1., 1., 0.])
     """
-    if out is None and type(dim) is int and type(tensors) in (list, tuple) and tensors:
-        spec = getattr(tensors[0], "_spec", None)
-        if (
-            spec is not None
-            and spec.shape
-            and all([isinstance(x, fitting.Tensor) and x._spec is spec for x in tensors])
-        ):
-            return _cat.apply(tensors, (dim_of(dim, len(spec.shape)),))  # all of one shape and dtype
+    if out is None and (spec := _one_spec(tensors)) is not None and (shape := spec.shape):
+        return _cat.apply(tensors, (dim_of(dim, len(shape)),))
     tensors = _same_dtype(tensors, "cat")
     ndim = builtins.max(len(x.shape) for x in tensors)
     for position, x in enumerate(tensors):
@@ -132,6 +142,8 @@ def stack(tensors, dim=0, *, out=None):
     tensor([[1., 1.],
             [0., 0.]])
     """
+    if out is None and (spec := _one_spec(tensors)) is not None:
+        return _stack.apply(tensors, (dim_of(dim, len(spec.shape) + 1),))
     tensors = _same_dtype(tensors, "stack")
     shape = tensors[0].shape
     dim = dim_of(dim, len(shape) + 1)

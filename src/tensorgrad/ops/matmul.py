@@ -1,6 +1,8 @@
 """Products of matrices that every program uses: matmul and its special cases, and linear. Each is bilinear: the gradient
 of one side is a product with the other. The other products are in products.py, einsum in einsum.py."""
 
+import functools
+
 import numpy as np
 
 from tensorgrad import dtypes
@@ -91,8 +93,9 @@ KERNELS = {"mv": "addmv_impl_cpu", "dot": "dot", "vdot": "vdot", "bmm": "bmm"}  
 
 def _check(name, a, b):
     """Raise unless both are tensors of one dtype that can be multiplied."""
-    check_tensor(name, a)
-    check_tensor(name, b, {"matmul": "other", "dot": "tensor", "vdot": "other", "mv": "vec"}.get(name, "mat2"), 2)
+    if not isinstance(a, fitting.Tensor) or not isinstance(b, fitting.Tensor):
+        check_tensor(name, a)
+        check_tensor(name, b, {"matmul": "other", "dot": "tensor", "vdot": "other", "mv": "vec"}.get(name, "mat2"), 2)
     one, other = a._spec.dtype, b._spec.dtype
     if one is not other:
         if name in ("dot", "vdot"):
@@ -116,7 +119,7 @@ def _x(t):
 
 def _apply(primitive, name, operands, out):
     if out is None:
-        return primitive(*operands)
+        return primitive.apply(operands, ())
     return fitting.write_out(out, name, operands, lambda: primitive(*operands))
 
 
@@ -148,11 +151,12 @@ def bmm(input, mat2, *, out=None):
     if mode.special and out is None and (cast := fitting.lowered(input, mat2)) is not None:
         return bmm(*cast)
     _check("bmm", input, mat2)
-    if len(input.shape) != 3:
+    a, b = input._spec.shape, mat2._spec.shape
+    if len(a) != 3:
         raise RuntimeError("batch1 must be a 3D tensor")
-    if len(mat2.shape) != 3:
+    if len(b) != 3:
         raise RuntimeError("batch2 must be a 3D tensor")
-    if input.shape[0] != mat2.shape[0] or input.shape[2] != mat2.shape[1]:
+    if a[0] != b[0] or a[2] != b[1]:
         raise RuntimeError(
             f"Expected size for first two dimensions of batch2 tensor to be: [{input.shape[0]}, {input.shape[2]}] but got: "
             f"[{mat2.shape[0]}, {mat2.shape[1]}]."
@@ -220,7 +224,7 @@ def matmul(input, other, *, out=None):
         and out is None
         and a.dtype is not dtypes.bool_
     ):
-        return _mm(input, other)
+        return _mm.apply((input, other), ())
     if mode.special and out is None and (cast := fitting.lowered(input, other)) is not None:
         return matmul(*cast)
     _check("matmul", input, other)
@@ -370,11 +374,8 @@ def linear(input, weight, bias=None, *, out=None):
             x, w, b = input._spec, weight._spec, bias._spec
         except AttributeError:
             raise _not_tensors(input, weight, bias) from None
-        if (
-            len(w.shape) == 2 and len(b.shape) == 1 and x.shape and x.shape[-1] == w.shape[1] and b.shape[0] == w.shape[0]
-            and x.dtype is w.dtype and w.dtype is b.dtype and x.dtype is not dtypes.bool_
-        ):  # fmt: skip
-            return (_linear_bias if x.dtype.itemsize != 2 else _linear_half)(input, weight, bias)
+        if x.dtype is w.dtype is b.dtype is not dtypes.bool_ and _fit_together(x.shape, w.shape, b.shape):
+            return (_linear_bias if x.dtype.itemsize != 2 else _linear_half).apply((input, weight, bias), ())
     wrong = _not_tensors(input, weight, bias)
     if wrong is not None:
         raise wrong
@@ -386,6 +387,12 @@ def linear(input, weight, bias=None, *, out=None):
             return result if bias is None else result.add_(bias)
         return fitting.write_out(out, "linear", (input, weight, bias), lambda: linear(input, weight, bias))
     return _linear_of_other_shapes(input, weight, bias)
+
+
+@functools.lru_cache(maxsize=1024)
+def _fit_together(x_shape, w_shape, b_shape):
+    """Whether rows of such an input can be multiplied by such a matrix of weights, and then a bias added."""
+    return len(w_shape) == 2 and x_shape[-1:] == w_shape[1:] and b_shape == w_shape[:1]
 
 
 def _not_tensors(input, weight, bias):

@@ -3,6 +3,7 @@
 A view is linear, so its gradient is its transpose.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from tensorgrad import dtypes
 from tensorgrad.backends.copying import in_order
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import xp
-from tensorgrad.ops.fitting import check_tensor, dim_of, dims_of, sizes_of
+from tensorgrad.ops.fitting import INTS, check_tensor, dim_of, dims_of, sizes_of
 from tensorgrad.ops.primitive import Primitive
 
 
@@ -54,7 +55,8 @@ def _contracted(g, spec):
 _expand = Primitive("expand", lambda x, shape: xp.expand(x, shape), transpose=lambda g, x: _contracted(g, x), view=True)
 
 
-def infer_size(shape, size, name="view"):
+@functools.lru_cache(maxsize=1024)
+def infer_size(shape, size):
     """`shape` with its -1 replaced by what `size` elements leave for it."""
     unknown, known = None, 1
     for position, dim in enumerate(shape):
@@ -228,7 +230,13 @@ def permute(input, *dims):
     """
     check_tensor("permute", input)
     dims = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-    ndim = len(input._spec.shape)
+    return _permute(
+        input, (_known_order if INTS.issuperset(map(type, dims)) else _order)(tuple(dims), len(input._spec.shape))
+    )
+
+
+def _order(dims, ndim):
+    """The dims of `permute` counted from the front, checked."""
     if len(dims) != ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
@@ -237,7 +245,10 @@ def permute(input, *dims):
     dims = tuple(dim_of(d, ndim) for d in dims)
     if len(set(dims)) != ndim:
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return _permute(input, dims)
+    return dims
+
+
+_known_order = functools.lru_cache(maxsize=1024)(_order)
 
 
 def transpose(input, dim0, dim1):
@@ -248,11 +259,16 @@ def transpose(input, dim0, dim1):
     """
     check_tensor("transpose", input)
     ndim = len(input._spec.shape)
-    dim0, dim1 = dim_of(dim0, ndim), dim_of(dim1, ndim)
+    return _transpose(input, _swapped(ndim, dim_of(dim0, ndim), dim_of(dim1, ndim)))
+
+
+@functools.cache
+def _swapped(ndim, dim0, dim1):
+    """All dims, with two in each other's place."""
     dims = list(range(ndim))
     if dims:
         dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
-    return _transpose(input, tuple(dims))
+    return tuple(dims)
 
 
 swapaxes = swapdims = transpose
@@ -267,7 +283,7 @@ def t(input):
     ndim = len(input._spec.shape)
     if ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {ndim}D")
-    return _t(input, tuple(reversed(range(ndim))))
+    return _t(input, ((), (0,), (1, 0))[ndim])
 
 
 def movedim(input, source, destination):
@@ -304,12 +320,17 @@ def expand(input, *sizes):
     tensor([[1, 1, 1],
             [2, 2, 2]])
     """
-    sizes = sizes_of(sizes, "expand")
-    shape = tuple(input.shape)
+    spec = input._spec
+    return _expand(input, _expanded(spec.shape, sizes_of(sizes, "expand"), spec.dtype.title))
+
+
+@functools.lru_cache(maxsize=1024)
+def _expanded(shape, sizes, title):
+    """The sizes of `expand`, checked, with those that -1 keeps."""
     lead = len(sizes) - len(shape)
     if lead < 0:
         raise RuntimeError(
-            f"expand({input.type()}{{{list(shape)}}}, size={list(sizes)}): the number of sizes provided ({len(sizes)}) must "
+            f"expand(torch.{title}Tensor{{{list(shape)}}}, size={list(sizes)}): the number of sizes provided ({len(sizes)}) must "
             f"be greater or equal to the number of dimensions in the tensor ({len(shape)})"
         )
     final = []
@@ -331,7 +352,7 @@ def expand(input, *sizes):
                 f"{position}.  Target sizes: {list(sizes)}.  Tensor sizes: {list(shape)}"
             )
         final.append(n)
-    return _expand(input, tuple(final))
+    return tuple(final)
 
 
 broadcast_to = expand
@@ -365,9 +386,9 @@ def squeeze(input, dim=None):
     >>> torch.ones(1, 3, 1).squeeze().shape
     tensorgrad.Size([3])
     """
-    shape = tuple(input.shape)
+    shape = input._spec.shape
     if dim is None:
-        return _squeeze_all(input, tuple(n for n in shape if n != 1))
+        return _squeeze_all(input, tuple([n for n in shape if n != 1]))
     several = isinstance(dim, (tuple, list))
     dims = () if several and not dim else dims_of(dim, len(shape))
     primitive = _squeeze_several if several else _squeeze
@@ -380,7 +401,7 @@ def unsqueeze(input, dim):
     >>> torch.ones(3).unsqueeze(1).shape
     tensorgrad.Size([3, 1])
     """
-    shape = tuple(input.shape)
+    shape = tuple(input._spec.shape)
     dim = dim_of(dim, len(shape) + 1)
     return _unsqueeze(input, (*shape[:dim], 1, *shape[dim:]))
 

@@ -164,7 +164,7 @@ class ShapeMixin:
         >>> torch.ones(2, 3).T.shape
         tensorgrad.Size([3, 2])
         """
-        return _permute(self, tuple(reversed(range(len(self._spec.shape)))))
+        return _permute(self, tuple(range(len(self._spec.shape) - 1, -1, -1)))
 
     @property
     def mT(self):

@@ -1,8 +1,6 @@
 """What functions over windows in space share: arguments with a number per dimension, and rows that become samples."""
 
-from tensorgrad.ops.fitting import wrong_arguments
-
-INTS = {int}
+from tensorgrad.ops.fitting import INTS, wrong_arguments
 
 
 def is_int(value):
@@ -18,7 +16,7 @@ def numbers_of(value, count, call, complaint):
     """
     if type(value) is int:
         return (value,) * count
-    if type(value) is tuple and len(value) == count and {*map(type, value)} == INTS:
+    if type(value) is tuple and len(value) == count and INTS.issuperset(map(type, value)):
         return value
     if isinstance(value, (tuple, list)) and all(is_int(n) for n in value):
         if len(value) == count:
