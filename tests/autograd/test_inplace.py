@@ -301,3 +301,38 @@ def test_a_result_that_no_derivative_reads_may_be_overwritten(name):
         return leaf.grad
 
     assert torch.allclose(gradient(lambda y: y.mul_(3)), gradient(lambda y: y * 3))
+
+
+@pytest.mark.parametrize("name", ["add_", "sub_", "mul_", "div_"])
+def test_the_short_way_is_the_long_way(name):
+    write = lambda t, other: getattr(t, name)(other)
+    whole = torch.arange(1.0, 13.0).reshape(3, 4)
+    for make in (lambda: whole.clone(), lambda: whole.clone().t(), lambda: whole.clone()[1:], lambda: whole.double()):
+        for other in (2, 0.5, lambda t: torch.ones_like(t) * 3, lambda t: torch.ones_like(t, dtype=torch.float64)):
+            t = make()
+            value = other(t) if callable(other) else other
+            wanted = getattr(torch, name[:-1])(t, value)
+            version = t._version
+            if wanted.dtype != t.dtype:
+                wanted = wanted.to(t.dtype)
+            assert write(t, value) is t and torch.equal(t, wanted) and t._version == version + 1
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        write(torch.ones(3).expand(2, 3), 1.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        square = torch.ones(3, 3)
+        write(square, square.t())
+    p = torch.ones(3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        write(p, torch.ones(3))
+    saved = p * p
+    with torch.no_grad():
+        write(p, torch.ones(3) * 2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved.sum().backward()
+    base = torch.ones(3, requires_grad=True) * 1
+    view = base[:2]
+    write(view, 2.0)
+    assert view.requires_grad and base.grad_fn is not None
+    t = torch.ones(3)
+    write(t, torch.ones(3, requires_grad=True))
+    assert t.requires_grad

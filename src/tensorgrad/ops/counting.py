@@ -12,6 +12,8 @@ from tensorgrad.ops.data import dtype_beside_out, finished
 from tensorgrad.ops.fitting import is_number
 from tensorgrad.ops.primitive import wrap
 
+INTS, MOST = frozenset({builtins.int}), 1 << 62
+
 
 def _plain(value):
     return value.item() if isinstance(value, fitting.Tensor) and not value._spec.shape else value
@@ -50,6 +52,12 @@ def arange(*args, start=None, end=None, step=None, out=None, dtype=None, layout=
     >>> torch.arange(1, 4)
     tensor([1, 2, 3])
     """
+    if dtype is None and out is None and 0 < len(args) < 4 and INTS.issuperset(map(type, args)):  # the usual call
+        first, last, width = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+        if start is end is step is None and (last - first) * width > 0 and MOST > first > -MOST < last < MOST:
+            return finished(
+                np.arange(first, last, width, np.int64), None, device, requires_grad, layout, pin_memory, names
+            )
     words = ["end"] if len(args) == 1 and end is None else ["start", "end", "step"]
     given = {"start": start, "end": end, "step": step}
     for word, arg in zip(words, args, strict=False):

@@ -11,7 +11,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad.autograd.graph import Node, tick
 from tensorgrad.autograd.modes import mode, state
-from tensorgrad.autograd.views import check_saved
+from tensorgrad.autograd.views import alias_of, check_saved
 from tensorgrad.backends import native
 from tensorgrad.backends.choosing import times
 from tensorgrad.dtypes import FLOAT, result_dtype
@@ -83,8 +83,6 @@ class Pointwise(Primitive):
 
     def broadcast(self, a, b):
         """Two plain tensors of one dtype and different shapes."""
-        if self.check is not None:
-            self.check((a, b))
         try:
             array = self.kernel(a._array, b._array)
         except ValueError as error:
@@ -562,9 +560,27 @@ def inplace(function):
     tensor([3., 3.])
     """
     primitive = function.primitive
-    name = primitive.name + "_"
+    name, kernel = primitive.name + "_", primitive.kernel
+    fast = primitive.arity == 2 and isinstance(kernel, np.ufunc) and primitive.promote != "bool"
 
     def write(self, *others):
+        spec, alias = self._spec, self._alias
+        if (
+            spec.fast and fast and len(others) == 1 and not mode.special and (alias is None or alias.base is None)
+            and (self._node is None or (mode.quiet and not state.recording))
+        ):  # fmt: skip
+            (other,), array = others, self._array
+            if (type(other) is float or type(other) is int) and primitive.numbers != "none":
+                other = number_array(other, spec.dtype)
+            elif (
+                type(other) is Tensor and other._spec is spec and (alias is None or other._alias is None)
+                and (other._node is None or (mode.quiet and not state.recording))
+            ):  # fmt: skip
+                other = other._array
+            if type(other) is ndarray and array.flags.carray:
+                kernel(array, other, array)
+                alias_of(self).version.bump()
+                return self
         for position, other in enumerate(others):
             if not isinstance(other, Tensor) and (primitive.numbers == "none" or not is_number(other)):
                 raise must_be_tensor(name, other, "other", position + 1)
