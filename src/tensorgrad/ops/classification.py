@@ -7,10 +7,10 @@ softmax with one subtracted at the right class.
 import numpy as np
 
 from tensorgrad import dtypes
-from tensorgrad.backends import native
+from tensorgrad.backends import native, soft
 from tensorgrad.backends.precision import computes_halves_in_single
 from tensorgrad.backends.summing import sums
-from tensorgrad.ops.both import number, tensors, xp
+from tensorgrad.ops.both import expand, number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.losses import REDUCTIONS, in_single, legacy_reduction, reduced
 from tensorgrad.ops.primitive import Primitive
@@ -27,7 +27,7 @@ PUBLIC = {
 def _picked(target, weight, ignore_index, dtype):
     """Indices that are safe, the weight of each place (0 where ignored), and the sum of the weights."""
     valid = target != ignore_index
-    if weight is None and valid.all():
+    if weight is None and np.count_nonzero(valid) == target.size:
         return target, None, dtype.type(target.size)
     safe = np.where(valid, target, 0)
     w = valid.astype(dtype) if weight is None else np.where(valid, weight[safe], 0).astype(dtype)
@@ -53,7 +53,7 @@ def _scale(g, target, w, total, reduction, dtype):
     """What the gradient of each place is multiplied with."""
     if reduction == "mean":
         g = g / total
-    return np.broadcast_to(np.asarray(g if w is None else g * w, dtype), target.shape)
+    return expand(np.asarray(g if w is None else g * w, dtype), target.shape)
 
 
 @computes_halves_in_single
@@ -134,6 +134,8 @@ def _cross_entropy_kernel(x, target, weight, ignore_index, reduction):
     safe, w, total = _picked(target, weight, ignore_index, x.dtype)
     if x.ndim == 2 and native.suits(x):
         return _finished(-native.module("rows").soft("log_softmax", x)[_at(x, safe)], w, total, reduction)
+    if x.ndim == 2 and soft.suits(x, 1):
+        return _finished(soft.cross_entropy(x, safe), w, total, reduction)
     top = np.maximum.reduce(x, axis=1, keepdims=True) if x.shape[1] else np.zeros_like(x[:, :1])
     y = x - top
     np.exp(y, out=y)
@@ -153,6 +155,8 @@ def cross_entropy_back(g, x, target, weight, ignore_index, reduction):
         y *= np.expand_dims(scale, 1)
         y[_at(y, safe)] -= scale
         return y
+    if x.ndim == 2 and soft.suits(x, 1):
+        return soft.cross_entropy_gradient(x, safe, scale)
     y = x - np.maximum.reduce(x, axis=1, keepdims=True) if x.size else x.copy()
     np.exp(y, out=y)
     y *= np.expand_dims(scale / sums(y, 1), 1)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tensorgrad import dtypes
-from tensorgrad.backends import native
+from tensorgrad.backends import native, soft
 from tensorgrad.backends.precision import computes_halves_in_single
 from tensorgrad.backends.summing import sums
 from tensorgrad.dtypes import FLOAT
@@ -78,20 +78,12 @@ def _softmax_kernel(x, dim):
         return np.exp(x - x) if not x.ndim else x.copy()
     if _is_native(dim, x):
         return native.module("rows").soft("softmax", x)
-    if _moderate(x):
-        y = np.exp(x, order="C")
-    else:
-        y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
-        np.exp(y, y)
+    if soft.suits(x, dim):
+        return soft.softmax(x)
+    y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
+    np.exp(y, y)
     y /= sums(y, dim, True)
     return y
-
-
-def _moderate(x):
-    """Whether no exponential is near the end of what a float can hold: found faster than the largest number of each row."""
-    if type(x) is not np.ndarray or x.size < 1 << 13:
-        return False
-    return np.minimum.reduce(x, axis=None) > -60 and np.maximum.reduce(x, axis=None) < 60
 
 
 @computes_halves_in_single
@@ -100,6 +92,8 @@ def _log_softmax_kernel(x, dim):
         return x - x
     if _is_native(dim, x):
         return native.module("rows").soft("log_softmax", x)
+    if soft.suits(x, dim):
+        return soft.log_softmax(x)
     y = np.subtract(x, np.maximum.reduce(x, axis=dim, keepdims=True), order="C")
     y -= np.log(sums(np.exp(y), dim, True))
     return y
@@ -111,10 +105,8 @@ def softmax_back(g, y, dim):
     """y * (g - sum(g * y)), the gradient and, with a tangent for g, the tangent."""
     if _is_native(dim, y, g):
         return native.module("rows").soft("softmax_back", y, g)
-    if dim == y.ndim - 1 and y.size >= 1 << 13 and 64 <= y.shape[-1] <= 1 << 10 and g.shape == y.shape:
-        weighted = g - np.einsum("...i,...i->...", g, y)[..., None]
-        weighted *= y
-        return weighted
+    if soft.suits(y, dim, g):
+        return soft.softmax_gradient(g, y)
     weighted = g * y
     if not y.ndim:
         return weighted - y * weighted
@@ -136,6 +128,8 @@ tensors["softmax_back"] = _softmax_back_on_tensors
 def log_softmax_back(g, y, dim):
     if _is_native(dim, y, g):
         return native.module("rows").soft("log_softmax_back", y, g)
+    if soft.suits(y, dim, g):
+        return soft.log_softmax_gradient(g, y)
     weights = np.exp(y)
     weights *= sums(g, dim, True) if y.ndim else g
     return np.subtract(g, weights, weights) if y.ndim else g - weights
