@@ -17,7 +17,7 @@ from tensorgrad.backends.choosing import times
 from tensorgrad.dtypes import FLOAT, result_dtype
 from tensorgrad.ops import fitting
 from tensorgrad.ops.fitting import broadcast_error, is_number, must_be_tensor, number_array, write_out
-from tensorgrad.ops.primitive import Primitive, intercept, recording, settled, transformed, wrap
+from tensorgrad.ops.primitive import Primitive, intercept, settled, transformed, wrap
 from tensorgrad.spec import LARGE
 
 ndarray, asarray, new = np.ndarray, np.asarray, object.__new__
@@ -68,11 +68,11 @@ class Pointwise(Primitive):
             intercepted = intercept(self, operands, params)
             if intercepted is not None:
                 return intercepted
-        array = self.compute(operands, params)
-        result = wrap(array)
-        edges = [t._node if isinstance(t, Tensor) else None for t in operands]
-        if recording() and self.plans and any(e is not None for e in edges) and result._spec.dtype.category >= FLOAT:
-            result._node = self.recorder(operands).record(operands, params, edges, result._array)
+        result = wrap(self.compute(operands, params))
+        if self.plans and (not mode.quiet or state.recording) and result._spec.dtype.category >= FLOAT:
+            edges = [t._node if isinstance(t, Tensor) else None for t in operands]
+            if edges.count(None) != len(edges):
+                result._node = self.recorder(operands).record(operands, params, edges, result._array)
         return result if not mode.special else settled(result)
 
     def __call__(self, *args):
@@ -121,18 +121,18 @@ class Pointwise(Primitive):
             raise NotImplementedError(f"\"{self.name}_cpu\" not implemented for '{common.title}'") from None
         if type(result) is not ndarray:
             result = asarray(result)
-        real = common.is_complex and result.dtype.kind == "f"
-        if self.promote != "bool" and result.dtype != common.numpy and result.dtype.kind != "b" and not real:
-            result = result.astype(common.numpy)
-        return result
+        if self.promote == "bool" or result.dtype == common.numpy or result.dtype.kind == "b":
+            return result
+        return result if common.is_complex and result.dtype.kind == "f" else result.astype(common.numpy)
 
     def common_dtype(self, operands):
-        if len(operands) == 2 and type(operands[0]) is type(operands[1]) is Tensor:
-            common, other = operands[0]._spec.dtype, operands[1]._spec.dtype
-            if common is not other:
-                common = result_dtype(operands)
+        first, other = operands[0], operands[-1]
+        if len(operands) > 2 or type(first) is not Tensor:
+            common = result_dtype(operands)
         else:
-            common = result_dtype(operands) if len(operands) > 1 else operands[0]._spec.dtype
+            common, kind = first._spec.dtype, type(other)
+            if not (other._spec.dtype is common if kind is Tensor else kind is int and common.category):
+                common = result_dtype(operands)
         if self.promote == "float" and common.category < FLOAT:
             return dtypes.get_default_dtype()
         if self.promote == "whole" and common.category == 0:
