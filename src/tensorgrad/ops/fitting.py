@@ -9,6 +9,7 @@ from tensorgrad.autograd import modes
 from tensorgrad.autograd.graph import extra_of
 from tensorgrad.autograd.modes import state
 from tensorgrad.autograd.views import alias_of, check_saved
+from tensorgrad.backends.summing import sums
 
 Tensor = wrap = None  # set by tensorgrad.tensor
 interceptors = []  # while mode.special: functions (primitive, inputs, params) -> result or None (autocast, tracing)
@@ -116,7 +117,7 @@ def fit_array(g, spec):
         lead = g.ndim - len(shape)
         dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 and g.shape[i + lead] != 1))
         if dims:
-            g = np.add.reduce(g, axis=dims, keepdims=True, dtype=g.dtype)
+            g = sums(g, dims, keepdims=True)
         g = g.reshape(shape) if g.shape != shape and g.size == spec.size else np.broadcast_to(g, shape)
     if g.dtype != spec.dtype.numpy:
         if g.dtype.kind == "c" and not spec.dtype.is_complex:
