@@ -11,7 +11,7 @@ from tensorgrad.backends import copying, crew
 @pytest.fixture(params=["alone", "shared"])
 def small(request, monkeypatch):
     """Blocks so small that small arrays have many."""
-    for name, value in {"LINES": 4, "LENGTH": 8, "LEAST": 4, "SHORTEST": 2}.items():
+    for name, value in {"LINES": 4, "LENGTH": 8, "LEAST": 4, "SHORTEST": 2, "COPIED": 8}.items():
         monkeypatch.setattr(copying, name, value)
     if request.param == "shared":
         monkeypatch.setattr(copying, "SHARED", 1)

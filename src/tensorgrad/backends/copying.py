@@ -11,7 +11,7 @@ from tensorgrad.backends import crew
 
 LINES, LENGTH, GAP = 64, 2048, 64  # what a block holds, in numbers, and bytes between two of its lines
 LEAST, SHORTEST = 1 << 12, 16  # numbers of a matrix, and of a line of it, from which this pays
-SHARED = 1 << 18  # numbers from which two threads take less time than one
+SHARED, COPIED = 1 << 18, 1 << 20  # numbers from which two threads turn or copy them in less time than one
 
 
 def in_order(x):
@@ -20,16 +20,21 @@ def in_order(x):
     >>> in_order(np.array([[1, 2], [3, 4]]).T).ravel()
     array([1, 3, 2, 4])
     """
-    if x.size < LEAST or type(x) is not np.ndarray or x.flags.c_contiguous:
+    if x.size < LEAST or type(x) is not np.ndarray:
         return x.copy()
     wide = x.reshape(_merged(x))
-    if wide.ndim < 2 or wide.strides[-2] != x.itemsize:
-        return x.copy()
-    columns, lines = wide.shape[-2:]
-    if columns * lines < LEAST or min(columns, lines) < SHORTEST:
-        return x.copy()
+    lines, columns = wide.shape[-1], wide.shape[-2] if wide.ndim > 1 else 0
+    if columns * lines < LEAST or min(columns, lines) < SHORTEST or wide.strides[-2] != x.itemsize:
+        return x.copy() if x.size < COPIED else _side_by_side(wide).reshape(x.shape)
     out = np.empty(x.shape, x.dtype)
     _turn(wide, out.reshape(wide.shape))
+    return out
+
+
+def _side_by_side(x):
+    """A copy in order, made by all cores."""
+    out = np.empty(x.shape, x.dtype)
+    crew.share(lambda low, high: np.copyto(out[low:high], x[low:high]), len(x))
     return out
 
 

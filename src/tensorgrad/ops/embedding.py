@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.autograd.views import alias_of
-from tensorgrad.backends.scatter import index_add_into
+from tensorgrad.backends.scatter import index_add_into, take
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor, check_writable
 from tensorgrad.ops.primitive import Primitive, wrap
@@ -80,7 +80,7 @@ _add_rows = Primitive(
     rules={"g": lambda h, index: xp.look_up(h, index, None, False)},
 )  # fmt: skip
 _look_up = Primitive(
-    "look_up", lambda table, index, padding_idx, by_count: table.take(index, 0), arity=2, fresh=True, batch=_batch_look_up,
+    "look_up", lambda table, index, padding_idx, by_count: take(table, index), arity=2, fresh=True, batch=_batch_look_up,
     node="EmbeddingBackward0",
     rules={"table": lambda g, table_spec, index, padding_idx, by_count: xp.scale_rows(
         xp.add_rows(g, index, table_spec.shape[0]), index, padding_idx, by_count)},
@@ -90,7 +90,7 @@ _look_up = Primitive(
 
 @number
 def look_up(table, index, padding_idx, by_count):
-    return table.take(index, 0)
+    return take(table, index)
 
 
 def _check_indices(name, indices):

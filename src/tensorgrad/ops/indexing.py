@@ -7,6 +7,7 @@ and masks pick from that view. NumPy takes both together, and its result shapes 
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.backends.scatter import index_add_into, take
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.both import tensors as _tensor_functions
@@ -24,7 +25,7 @@ WHOLE = slice(None)
 def _take(arrays, places):
     x, *indices = arrays
     if len(indices) == 1 and x.flags.c_contiguous and indices[0].dtype.kind == "i":
-        return x.take(indices[0], places[0])
+        return take(x, indices[0], places[0])
     picked = x[_layout(indices, places)]
     return picked if picked.flags.c_contiguous else np.ascontiguousarray(picked)
 
@@ -58,8 +59,6 @@ def _add_at(whole, index, values):
     if not values.size:
         return
     if len(index) == 1 and index[0].ndim and values.ndim > index[0].ndim:
-        from tensorgrad.backends.scatter import index_add_into
-
         return index_add_into(whole, 0, index[0].reshape(-1), values.reshape(-1, *values.shape[index[0].ndim :]))
     np.add.at(whole, index, values)
 

@@ -413,9 +413,9 @@ _clone = Primitive("clone", lambda x: _copied(x), transpose=lambda g: g, passes=
 
 def _copied(x):
     """A copy in the same order in memory; expanded dimensions become real."""
-    if x.flags.forc or 0 not in x.strides:
-        return x.copy(order="K")
-    return x.copy()
+    if x.flags.c_contiguous or (0 in x.strides and not x.flags.forc):
+        return in_order(x)
+    return x.copy(order="K")
 
 
 _contiguous = Primitive(
