@@ -511,7 +511,8 @@ def convolution(x, w, stride, padding, dilation, groups, bias, size, out):
     sums, places = np.empty(p.threads * p.sums + 16, x.dtype), np.empty(p.threads * p.places, np.int64)
     with lines(p, ("x", p.threads * p.lines, x.dtype)) as (xb,):
         arrays = {"x": x, "xb": xb, "w": weights, "bias": bias, "out": out, "tmp": sums, "places": places}
-        forward(address(fill(p.forward_table, FORWARD, arrays)))
+        table = fill(p.forward_table, FORWARD, arrays)
+        forward(address(table))
     return out
 
 

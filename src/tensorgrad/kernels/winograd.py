@@ -551,7 +551,8 @@ def convolution(x, w, padding, groups, bias, size, out):
     turn(address(table))
     flags = np.empty(16 * p.threads, x.dtype)
     arrays = {"x": x, "w": kernels, "bias": bias, "out": out, "scratch": scratch, "flags": flags}
-    forward(address(direct.fill(p.forward, TABLE, arrays)))
+    table = direct.fill(p.forward, TABLE, arrays)  # a name keeps it alive while its address is in use
+    forward(address(table))
     return bool((flags[::16] == 0).all())
 
 
@@ -562,6 +563,8 @@ def weight_gradient(g, x, w_shape, padding, groups):
     p = plan(x.shape, tuple(w_shape), tuple(padding), groups, tuple(g.shape[2:]), kind)
     x, g, gw = np.ascontiguousarray(x), np.ascontiguousarray(g), np.empty(w_shape, x.dtype)
     sums, scratch = (direct.aligned(n, x.dtype) for n in (p.threads * 16 * p.sums, p.scratch))
-    weight(address(direct.fill(p.weight, TABLE, {"x": x, "g": g, "out": sums, "scratch": scratch})))
-    finish(address(direct.fill(p.finish, TABLE, {"gw": gw, "out": sums})))
+    table = direct.fill(p.weight, TABLE, {"x": x, "g": g, "out": sums, "scratch": scratch})
+    weight(address(table))
+    table = direct.fill(p.finish, TABLE, {"gw": gw, "out": sums})
+    finish(address(table))
     return gw
