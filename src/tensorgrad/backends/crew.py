@@ -5,6 +5,7 @@ work on. Parts are cut into blocks, so that what several steps read and write st
 """
 
 import contextvars
+import functools
 import os
 import threading
 
@@ -59,8 +60,18 @@ def threads():
     return min(settings.get_num_threads(), settings.cores())
 
 
-def share(work, size, grain=1):
+@functools.cache
+def _blas():
+    """OpenBLAS's functions that tell and set how many threads it has; None for another BLAS."""
+    found = settings.openblas("get_num_threads"), settings.openblas("set_num_threads")
+    return None if None in found else found
+
+
+def share(work, size, grain=1, products=False):
     """work(low, high) on parts of range(size), side by side; parts begin at multiples of `grain`.
+
+    products: the work multiplies matrices. Each product is then left to the thread that asks for it: BLAS's own threads
+    and these would wait for one another.
 
     >>> x = np.zeros(10)
     >>> def work(low, high):
@@ -70,11 +81,15 @@ def share(work, size, grain=1):
     np.float64(10.0)
     """
     count = min(threads(), -(-size // grain))
-    if count < 2 or not _state["busy"].acquire(blocking=False):
+    blas = _blas() if products and count > 1 else None
+    if count < 2 or (products and blas is None) or not _state["busy"].acquire(blocking=False):
         work(0, size)
         return
     members, busy = _state["members"], _state["busy"]
+    many = blas[0]() if blas else 1
     try:
+        if many > 1:
+            blas[1](1)
         while len(members) < count - 1:
             members.append(Member())
         step = -(-size // (count * grain)) * grain
@@ -90,6 +105,8 @@ def share(work, size, grain=1):
         if errors:
             raise errors[0]
     finally:
+        if many > 1:
+            blas[1](many)
         busy.release()
 
 
@@ -112,10 +129,17 @@ def rows(work, count, width):
     share(part, count)
 
 
+def writes(function):
+    """Whether a function of Python's can write its result into an array `out`."""
+    code = getattr(function, "__code__", None)
+    return code is not None and "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
 def pointwise(function, arrays, dtype=None):
     """function(*arrays), which gives a number for each number, in blocks and by all cores; arrays may need broadcasting.
 
-    The first numbers say what dtype the result has, unless `dtype` does.
+    The first numbers say what dtype the result has, unless `dtype` does. A function that can write its result into an array
+    takes it as `out`.
 
     >>> pointwise(lambda a, b: a * b + 1, [np.ones((2, 3)), np.arange(3.0)])
     array([[1., 2., 3.],
@@ -128,6 +152,7 @@ def pointwise(function, arrays, dtype=None):
     if all(not a.ndim or (a.shape == shape and a.flags.c_contiguous) for a in arrays):
         room, arrays = out.reshape(-1), [a.reshape(-1) if a.ndim else a for a in arrays]
     cut = [a.ndim == room.ndim and a.shape[0] == len(room) for a in arrays]  # the others count for every row
+    into = writes(function)
     step = max(1, BLOCK * len(room) // max(1, room.size))
 
     def whole(low, high):
@@ -136,7 +161,10 @@ def pointwise(function, arrays, dtype=None):
     def blocks(low, high):
         for start in range(low, high, step):
             place = slice(start, min(start + step, high))
-            room[place] = function(*[a[place] if c else a for a, c in zip(arrays, cut, strict=True)])
+            parts, part = [a[place] if c else a for a, c in zip(arrays, cut, strict=True)], room[place]
+            result = function(*parts, out=part) if into else function(*parts)
+            if result is not part:
+                part[...] = result
 
     share(whole if isinstance(function, np.ufunc) else blocks, len(room))
     return out

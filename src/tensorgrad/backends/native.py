@@ -14,7 +14,8 @@ import warnings
 import numpy as np
 
 from tensorgrad.backends import crew
-from tensorgrad.backends.choosing import times
+from tensorgrad.backends.choosing import BOOL, times
+from tensorgrad.backends.crew import writes
 from tensorgrad.spec import LARGE
 
 ndarray = np.ndarray
@@ -86,7 +87,11 @@ def large(kernel, arrays, numbers=(), dtype=None):
             return result
     if size < (4 * LARGE if kernel in LIGHT else LARGE):
         return kernel(*arrays, *numbers)
-    return crew.pointwise((lambda *parts: kernel(*parts, *numbers)) if numbers else kernel, arrays, dtype)
+    if not numbers:
+        return crew.pointwise(kernel, arrays, dtype)
+    if writes(kernel):
+        return crew.pointwise(lambda *parts, out=None: kernel(*parts, *numbers, out=out), arrays, dtype)
+    return crew.pointwise(lambda *parts: kernel(*parts, *numbers), arrays, dtype)
 
 
 def fused(kernel):
@@ -133,11 +138,14 @@ def fused_gradient(slope):
                 return result
         return times(g, slope(*values))
 
-    def placed(*arguments):
+    def placed(*arguments, out=None):
         """The gradient of arrays, with the numbers where they belong."""
         g, *arrays, order = arguments
         arrays = iter(arrays)
-        return times(g, slope(*[next(arrays) if value is ... else value for value in order]))
+        factor = slope(*[next(arrays) if value is ... else value for value in order])
+        if out is None or getattr(factor, "dtype", None) == BOOL:
+            return times(g, factor)
+        return np.multiply(g, factor, out=out)
 
     return call
 

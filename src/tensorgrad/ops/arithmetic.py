@@ -44,7 +44,7 @@ _rsub = binary("rsub", lambda a, b: b - a, slopes=(lambda: -1, lambda: 1), check
                node="RsubBackward1")  # fmt: skip
 _div = binary("div", np.true_divide, slopes=(lambda b: 1 / b, lambda a, b: -(a / b) / b), promote="float")
 _pow = binary(
-    "pow", lambda a, b: _power(a, b),
+    "pow", lambda a, b, out=None: _power(a, b, out),
     slopes=(lambda a, b: _power_slope(a, b), lambda a, b, out: _exponent_slope(a, b, out)),
     node="PowBackward1", number_node="PowBackward0", check=lambda operands: _no_negative_exponent(*operands),
     shown={"b": "exponent"},
@@ -56,7 +56,7 @@ def _no_negative_exponent(a, b):
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
-def _power(a, b):
+def _power(a, b, out=None):
     if a.dtype.kind in "iu" and b.dtype.kind == "i":
         below = b < 0
         if below.any():  # the whole part of 1 / a ** -b
@@ -64,12 +64,12 @@ def _power(a, b):
     if b.ndim == 0 and a.dtype.kind == "f":
         exponent = b.item()
         if exponent == 2:
-            return a * a
+            return np.multiply(a, a, out=out)
         if exponent == 0.5:
-            return np.sqrt(a)
+            return np.sqrt(a, out=out)
         if exponent == 3:
-            return a * a * a
-    return np.power(a, b)
+            return np.multiply(a * a, a, out=out)
+    return np.power(a, b, out=out)
 
 
 def _power_slope(a, b):
