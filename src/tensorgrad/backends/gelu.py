@@ -34,7 +34,7 @@ def _twice_below(x):
     return y, square
 
 
-def gelu(x):
+def gelu(x, out=None):
     """x times the probability that a normal variable is below x, for float32.
 
     >>> gelu(np.array([-1.0, 0.0, 1.0], np.float32))
@@ -42,8 +42,7 @@ def gelu(x):
     """
     y, _ = _twice_below(x)
     y *= x
-    y *= HALF
-    return y
+    return np.multiply(y, HALF, out=y if out is None else out)
 
 
 def gelu_slope(x):

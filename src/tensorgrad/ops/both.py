@@ -77,17 +77,17 @@ def zeros_like(x):
 
 
 @number
-def sigmoid(x):
-    y = np.negative(x, out=np.empty_like(x))
+def sigmoid(x, out=None):
+    y = np.negative(x, out=np.empty_like(x) if out is None else out)
     np.exp(y, out=y)
     y += 1
     return np.divide(1, y, out=y)
 
 
 @number
-def tanh_slope(y):
+def tanh_slope(y, out=None):
     """1 - y * y, the slope of tanh where it is y."""
-    square = np.multiply(y, y, out=np.empty_like(y))
+    square = np.multiply(y, y, out=np.empty_like(y) if out is None else out)
     return np.subtract(1, square, out=square)
 
 

@@ -138,15 +138,14 @@ def _in_single(x):
     return type(x) is np.ndarray and x.dtype == np.float32
 
 
-def _gelu_kernel(x):
+def _gelu_kernel(x, out=None):
     if _in_single(x):
-        return gelu_kernels.gelu(x)
+        return gelu_kernels.gelu(x, out)
     y = x * ROOT_HALF
     y = erf.primitive.kernel(y)
     y += 1
     y *= x
-    y *= 0.5
-    return y
+    return np.multiply(y, 0.5, out=y if out is None else out)
 
 
 def _gelu_slope(x):
