@@ -218,6 +218,40 @@ def test_batch_norm_and_its_running_statistics(torch):
     assert same(torch, make, plain, "SGD", lr=0.1) == 1  # (Adam would enlarge the rounding of the bias's zero gradient)
 
 
+RECURRENT = [
+    ("LSTM", {}), ("LSTM", {"bidirectional": True, "num_layers": 2}), ("LSTM", {"batch_first": True, "bias": False}),
+    ("LSTM", {"proj_size": 5}), ("GRU", {}), ("GRU", {"bidirectional": True}), ("RNN", {}), ("RNN", {"nonlinearity": "relu"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), RECURRENT, ids=str)
+@pytest.mark.parametrize("given", [False, True], ids=["zeros", "given"])
+def test_recurrent_networks(torch, name, options, given):
+    """Large enough for kernels; what is used of the results: all states and the last ones, or only the last."""
+    both = 2 if options.get("bidirectional") else 1
+
+    def make(torch):
+        model = getattr(torch.nn, name)(4, 64, **options)
+        size = options.get("proj_size", 64)
+        start = [torch.randn(both * model.num_layers, 4, n) * 0.1 for n in (size, 64)]
+        model.start = torch.nn.ParameterList(start[: 2 if name == "LSTM" else 1])
+        return model
+
+    def body(torch, model, optimizer, x, y):
+        x = x.view(2, 4, 4).repeat(8, 1, 1)
+        x = x.transpose(0, 1) if options.get("batch_first") else x
+        start = (tuple(model.start) if name == "LSTM" else model.start[0],) if given else ()
+        out, last = model(x, *start)
+        last = [t.sin().mean() for t in (last if name == "LSTM" else (last,))]
+        loss = sum(last) if given else (out * out).mean() + last[-1]
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    assert same(torch, make, body) <= 2
+
+
 def test_train_and_eval_are_two_programs(torch):
     def make(torch):
         nn = torch.nn

@@ -175,6 +175,15 @@ def before(first, states, spans, reverse):
     return result
 
 
+def with_earlier(slopes, first, states, reverse):
+    """The product of slopes with the states before each step, where every step has all rows."""
+    n, rows = len(first), states.reshape(len(slopes), -1)
+    now, end, past = (slopes[:-n], slopes[-n:], rows[n:]) if reverse else (slopes[n:], slopes[:n], rows[:-n])
+    found = np.matmul(now.T, past)
+    found += np.matmul(end.T, first)
+    return found
+
+
 def backward(gy, gh, gc, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, states, gates, kept, cell, sizes, reverse, wanted):
     """The gradients of the eight inputs of `forward`, None where not wanted, from those of its first three results.
 
@@ -191,13 +200,14 @@ def backward(gy, gh, gc, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, states, gates,
         )
     spans, rows = spans_of(x, sizes)
     hidden, width = w_hh.shape[0] // GATES[cell], h0.shape[1]
-    earlier, back_hr, sums = before(h0, states.reshape(len(rows), width), spans, reverse), None, None
+    earlier = back_hr = sums = None
     if sizes is None and w_hr is None and compiled(x, h0, w_ih, w_hh):
         slopes, own, dh, dc, sums = native.module("recurrent").backward(
             gy, gh, gc, h0, c0, w_hh, states, gates, kept, cell, reverse
         )
     else:
         states, gy = states.reshape(len(rows), width), None if gy is None else gy.reshape(len(rows), width)
+        earlier = before(h0, states, spans, reverse)
         dh = np.zeros_like(h0) if gh is None else gh.copy()
         dc = None if c0 is None else np.zeros_like(c0) if gc is None else gc.copy()
         walk = spans if reverse else spans[::-1]
@@ -216,7 +226,11 @@ def backward(gy, gh, gc, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, states, gates,
         dh if wanted[1] else None,
         dc if wanted[2] and c0 is not None else None,
         np.matmul(slopes.T, rows) if wanted[3] else None,
-        np.matmul(own.T, earlier) if wanted[4] else None,
+        None
+        if not wanted[4]
+        else np.matmul(own.T, earlier)
+        if earlier is not None
+        else with_earlier(own, h0, states, reverse),
         sums,
         None if sums is None or not wanted[6] else sums.copy() if own is slopes else np.add.reduce(own, 0),
         back_hr,

@@ -5,6 +5,8 @@ in whole arrays, for the compiler. `LOWERED[name](trace, inputs, params)` gets S
 import numpy as np
 
 from tensorgrad.autograd.modes import no_grad
+from tensorgrad.kernels import machine
+from tensorgrad.kernels.program import HostCall
 from tensorgrad.kernels.symbol import Symbol, concatenate, within
 from tensorgrad.kernels.values import CannotRecord
 
@@ -62,6 +64,22 @@ def add_rows(trace, inputs, params):
     (g, index), rows = inputs, params[0]
     graph = g.graph
     return Symbol(graph, graph.make("scatter", (index.value, g.value), (rows, g.shape[-1]), g.dtype))
+
+
+def filled(graph, name, function, arrays, shapes):
+    """A call of a kernel that fills its results, all of one dtype: their Symbols. An array may be None."""
+    given = [a.value for a in arrays if a is not None]
+    dtype, missing = given[0].dtype, [n for n, a in enumerate(arrays) if a is None]
+
+    def call(*operands):
+        operands = list(operands)
+        for n in missing:
+            operands.insert(n, None)
+        function(*operands)
+
+    host = HostCall(name, call if missing else function, tuple((s, dtype) for s in shapes), into=True)
+    value = graph.make("host", given, (), np.dtype(np.int8), host)
+    return [Symbol(graph, graph.make("pick", (value,), s, dtype, n)) for n, s in enumerate(shapes)]
 
 
 # Losses over classes
@@ -132,6 +150,67 @@ def normalization(trace, inputs, params):
             middle = tensors[3].reshape(1, -1, 1, 1)
         parts = out, middle.reshape(statistics), rstd.reshape(statistics), variance
         return tuple(p if p is NOTHING else Symbol(trace.graph, p._array.value) for p in parts)
+
+
+# Recurrent layers: the walk through the steps is a kernel, the products over all steps at once are BLAS's
+
+
+def recurrent_kernels(x, h0, w_ih, w_hh, sizes, w_hr):
+    """The module of the kernels, where they do this work."""
+    from tensorgrad.backends.recurrent import LEAST
+
+    if sizes is not None or w_hr is not None or not machine.available():
+        raise CannotRecord("computed step by step")
+    from tensorgrad.kernels import recurrent
+
+    if x.shape[0] * x.shape[1] * w_hh.size < LEAST or not recurrent.fits(x, h0, w_ih, w_hh):
+        raise CannotRecord("computed step by step")
+    return recurrent
+
+
+@lowers("rnn_layer")
+def rnn_layer(trace, inputs, params):
+    (x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr), (cell, sizes, reverse) = inputs, params
+    kernels = recurrent_kernels(x, h0, w_ih, w_hh, sizes, w_hr)
+    only_floats(x, h0, c0, w_ih, w_hh, b_ih, b_hh)
+    walk = kernels.Forward(x.shape, x.dtype, w_hh.shape, cell, reverse)
+    shapes = kernels.forward_shapes(x.shape, w_hh.shape, cell)
+    states, gates, kept = filled(trace.graph, "rnn_layer", walk, (x, h0, c0, w_ih, w_hh, b_ih, b_hh), shapes)
+    last = 0 if reverse else -1
+    c = np.empty(0, x.dtype) if c0 is None else kept.reshape(states.shape)[last]
+    return states, states[last], c, gates, kept
+
+
+@lowers("rnn_layer_gradient")
+def rnn_layer_gradient(trace, inputs, params):
+    gy, gh, gc, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, states, gates, kept = inputs
+    cell, sizes, reverse, wanted = params
+    kernels = recurrent_kernels(x, h0, w_ih, w_hh, sizes, w_hr)
+    only_floats(gy, gh, gc, x, h0, c0, w_ih, w_hh, b_ih, b_hh)
+    count = w_hh.shape[0]
+    walk = kernels.Backward(states.shape, states.dtype, count, cell, reverse)
+    shapes = kernels.backward_shapes(states.shape, count, cell)
+    arrays = gy, gh, gc, h0, c0, w_hh, states, gates, kept
+    slopes, own, first, memory, sums = filled(trace.graph, "rnn_layer_gradient", walk, arrays, shapes)
+    own = own if cell == "gru" else slopes
+    found = []
+    if wanted[0]:
+        found.append(np.matmul(slopes, w_ih).reshape(x.shape))
+    if wanted[1]:
+        found.append(first)
+    if wanted[2]:
+        found.append(memory)
+    if wanted[3]:
+        found.append(np.matmul(slopes.T, x.reshape(-1, x.shape[2])))
+    if wanted[4]:
+        n, rows = x.shape[1], states.reshape(-1, states.shape[2])
+        now, end, past = (own[:-n], own[-n:], rows[n:]) if reverse else (own[n:], own[:n], rows[:-n])
+        found.append(np.matmul(now.T, past) + np.matmul(end.T, h0))
+    if wanted[5]:
+        found.append(sums)
+    if wanted[6]:
+        found.append(np.add.reduce(own, axis=0) if cell == "gru" else sums)
+    return tuple(found)
 
 
 # Attention, where all scores can be held

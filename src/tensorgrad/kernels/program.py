@@ -23,13 +23,14 @@ ALIGN = 64
 class HostCall:
     """What a `host` Value calls: function(*arrays) returns an array, or a tuple of them.
 
-    effect: it must run even if nobody uses its results (random draws).
+    effect: it must run even if nobody uses its results (random draws). into: it returns nothing but fills the arrays of its
+    results, which it is given after the others.
     """
 
-    __slots__ = ("effect", "function", "name", "results")
+    __slots__ = ("effect", "function", "into", "name", "results")
 
-    def __init__(self, name, function, results, effect=False):
-        self.name, self.function, self.results, self.effect = name, function, results, effect
+    def __init__(self, name, function, results, effect=False, into=False):
+        self.name, self.function, self.results, self.effect, self.into = name, function, results, effect, into
 
     def __repr__(self):
         return self.name
@@ -140,7 +141,7 @@ class Program:
             if value in self.slots or value in self.stores:
                 continue
             self.slots[value] = len(self.slots)
-            if value.op in ("input", "array", "pick") or value in fresh:
+            if value.op in ("input", "array") or value in fresh or (value.op == "pick" and not value.args[0].attr.into):
                 continue
             if (
                 value.op == "matmul"
@@ -203,7 +204,8 @@ class Program:
         self.outputs = []  # (slot or None where the array must be copied, shape, dtype, Value) of each fresh result
         seen_before = set()
         for _, value in self.fresh:
-            plain = value.op not in ("pick", "input", "array") and value not in seen_before and value not in self.stores
+            given = value.op in ("input", "array") or (value.op == "pick" and not value.args[0].attr.into)
+            plain = not given and value not in seen_before and value not in self.stores
             seen_before.add(value)
             self.outputs.append((self.slots[value] if plain else None, value.shape, value.dtype, value))
 
@@ -223,11 +225,19 @@ class Program:
             return run
         call = value.attr
         picks = {v.attr: v for v in plan.stored if v.op == "pick" and v.args[0] is value}
+        operands_of = self.finder(accesses)
+        if call.into:
+            unused = [None if n in picks else empty(*result) for n, result in enumerate(call.results)]
+
+            def run(arrays, held):
+                results = [array_of(picks[n], held, self) if x is None else x for n, x in enumerate(unused)]
+                call.function(*operands_of(held), *results)
+
+            return run
 
         def run(arrays, held):
-            operands = [seen(array_of(x.base, held, self), x, arg) for x, arg in accesses]
             if drawing or not call.effect:
-                results = call.function(*operands)
+                results = call.function(*operands_of(held))
             else:
                 results = tuple(np.zeros(shape, dtype) for shape, dtype in call.results)
             results = results if isinstance(results, (tuple, list)) else (results,)
@@ -239,6 +249,18 @@ class Program:
                 table[slots[pick]] = result.__array_interface__["data"][0]
 
         return run
+
+    def finder(self, accesses):
+        """A function that finds a Python function's operands during a run; what lies in the arena is looked up once."""
+        fixed = [seen(self.views[x.base], x, arg) if x.base in self.views else None for x, arg in accesses]
+
+        def operands(held):
+            return [
+                seen(array_of(x.base, held, self), x, arg) if view is None else view
+                for view, (x, arg) in zip(fixed, accesses, strict=True)
+            ]
+
+        return operands
 
     def timed(self, repeats=10):
         """Seconds of each step, the best of several; what it would write to goes to copies, and nothing is drawn."""

@@ -286,33 +286,14 @@ def fits(x, h0, w_ih, w_hh):
     )  # fmt: skip
 
 
-def packed(w, width):
-    """A matrix (outputs, inputs) in panels of `width` outputs each, the rest of the last one zeros."""
+def pack(w, panels):
+    """A matrix (outputs, inputs) into panels (panel, input, output); the rest of the last panel stays what it is."""
+    count, _, width = panels.shape
     outputs, inputs = w.shape
-    panels = -(-outputs // width)
-    if outputs % width:
-        whole = np.zeros((panels * width, inputs), w.dtype)
-        whole[:outputs] = w
-        w = whole
-    return np.ascontiguousarray(w.reshape(panels, width, inputs).swapaxes(1, 2))
-
-
-def padded(vector, count):
-    """A vector with zeros at its end; None is zeros."""
-    result = np.zeros(count, vector.dtype)
-    result[: len(vector)] = vector
-    return result
-
-
-def table(names, values):
-    """The numbers of a call, and the addresses of its arrays."""
-    return np.array(
-        [
-            0 if (x := values[n.strip("*")]) is None else x if n[0] != "*" else x.__array_interface__["data"][0]
-            for n in names
-        ],
-        np.int64,
-    )
+    whole = outputs // width
+    panels[:whole] = w[: whole * width].reshape(whole, width, inputs).swapaxes(1, 2)
+    if whole < count:
+        panels[whole, :, : outputs - whole * width] = w[whole * width :].T
 
 
 def steps_of(x):
@@ -327,60 +308,135 @@ def share_of(work, sequences, rows):
     return 1 if work < THREADS_FROM else max(1, min(machine.threads(), -(-sequences // rows)))
 
 
+class Walk:
+    """A way through all steps: the table of a call, and memory that only the call needs."""
+
+    def __init__(self, names, cell, dtype, pointers, **numbers):
+        self.names = [n.strip("*") for n in names]
+        self.keeps = cell in ("lstm", "gru")
+        self.pointers = pointers
+        self.table = np.array([numbers.get(n, 0) for n in names], np.int64)
+        for name, array in pointers.items():
+            self.point(name, array)
+
+    def point(self, name, array):
+        self.table[self.names.index(name)] = 0 if array is None else array.__array_interface__["data"][0]
+
+
+class Forward(Walk):
+    """The way forward for arrays of these shapes."""
+
+    def __init__(self, x_shape, dtype, w_hh_shape, cell, reverse):
+        self.run, _, width, rows = compiled(cell, dtype.str[1:])
+        (steps, sequences, inputs), (count, hidden) = x_shape, w_hh_shape
+        M = -(-count // width) * width
+        threads = share_of(steps * sequences * count * (hidden + inputs), sequences, rows)
+        self.panels = [np.zeros((M // width, n, width), dtype) for n in (inputs, hidden)]
+        self.shifts = [np.zeros(M, dtype) for _ in range(2)]
+        held = dict(zip(("wx", "wh", "bx", "bh"), (*self.panels, *self.shifts), strict=True))
+        held["scratch"] = np.empty(threads * 2 * rows * M, dtype)
+        super().__init__(
+            FORWARD, cell, dtype, held, threads=threads, N=sequences, T=steps, H=hidden, G=count,
+            first=steps - 1 if reverse else 0, direction=-1 if reverse else 1, I=inputs, M=M,
+        )  # fmt: skip
+
+    def __call__(self, x, h0, c0, w_ih, w_hh, b_ih, b_hh, states, gates, kept):
+        """Fill the last three: all states, gates, and what is kept beside them."""
+        x, by_step, by_row = steps_of(x)
+        h0, c0 = np.ascontiguousarray(h0), None if c0 is None else np.ascontiguousarray(c0)
+        for w, panels in zip((w_ih, w_hh), self.panels, strict=True):
+            pack(w, panels)
+        for b, shift in zip((b_ih, b_hh), self.shifts, strict=True):
+            if b is not None:
+                shift[: len(b)] = b
+        table = self.table
+        table[FORWARD_STRIDES] = by_step, by_row
+        arrays = dict(x=x, h0=h0, c0=c0, states=states, gates=gates, kept=kept)
+        for name, array in arrays.items():
+            self.point(name, array)
+        self.run(table.ctypes.data)
+
+
+class Backward(Walk):
+    """The way back."""
+
+    def __init__(self, states_shape, dtype, count, cell, reverse):
+        _, self.run, width, rows = compiled(cell, dtype.str[1:])
+        steps, sequences, hidden = states_shape
+        M = -(-hidden // width) * width
+        threads = share_of(steps * sequences * count * hidden, sequences, rows)
+        self.weights, self.dh = np.zeros((M // width, count, width), dtype), np.empty((sequences, M), dtype)
+        self.sums, self.none = np.empty((threads, count), dtype), np.zeros(max(M, count), dtype)
+        self.cell = cell
+        held = dict(wh=self.weights, dh=self.dh, sums=self.sums, zero=self.none)
+        super().__init__(
+            BACKWARD, cell, dtype, held, threads=threads, N=sequences, T=steps, H=hidden, G=count,
+            first=0 if reverse else steps - 1, direction=1 if reverse else -1, M=M, K=count,
+        )  # fmt: skip
+
+    def __call__(self, gy, gh, gc, h0, c0, w_hh, states, gates, kept, slopes, own, first, memory, sums):
+        """Fill the last five: slopes of the gates, those that the products with the state get (for a GRU), the
+        gradients of the first state and memory, and the sums of slopes."""
+        by_step = by_row = 0
+        if gy is None:
+            gy = self.none
+        else:
+            gy, by_step, by_row = steps_of(gy)
+        hidden = states.shape[2]
+        pack(w_hh.T, self.weights)
+        self.sums[...] = 0
+        self.dh[...] = 0
+        memory[...] = 0 if gc is None else gc
+        if gh is not None:
+            self.dh[:, :hidden] = gh
+        h0, c0 = np.ascontiguousarray(h0), None if c0 is None else np.ascontiguousarray(c0)
+        states = np.ascontiguousarray(states)
+        table = self.table
+        table[BACKWARD_STRIDES] = by_step, by_row
+        other = self.none  # where a cell has no such array
+        arrays = dict(
+            gy=gy, h0=h0, c0=c0, states=states, gates=gates if self.keeps else other, kept=kept if self.keeps else other,
+            slopes=slopes, own=own if self.cell == "gru" else other, rest=memory,
+        )  # fmt: skip
+        for name, array in arrays.items():
+            self.point(name, array)
+        self.run(table.ctypes.data)
+        if self.cell == "gru":
+            np.add(self.dh[:, :hidden], memory, out=first)
+        else:
+            first[...] = self.dh[:, :hidden]
+        np.add.reduce(self.sums, 0, out=sums)
+
+
+FORWARD_STRIDES = [FORWARD.index(n) for n in ("XT", "XN")]
+BACKWARD_STRIDES = [BACKWARD.index(n) for n in ("YT", "YN")]
+
+
+def forward_shapes(x_shape, w_hh_shape, cell):
+    """Of the states, the gates, and what is kept beside them."""
+    (steps, sequences), (count, hidden) = x_shape[:2], w_hh_shape
+    rows = steps * sequences if cell in ("lstm", "gru") else 1
+    return (steps, sequences, hidden), (rows, count), (rows, hidden)
+
+
+def backward_shapes(states_shape, count, cell):
+    """Of the slopes, those of the products with the state, the gradients of first state and memory, and the sums."""
+    steps, sequences, hidden = states_shape
+    slopes = steps * sequences, count
+    return slopes, slopes if cell == "gru" else (1, count), (sequences, hidden), (sequences, hidden), (count,)
+
+
 def forward(x, h0, c0, w_ih, w_hh, b_ih, b_hh, cell, reverse):
     """(states, gates, what is kept beside them), in the order of backends.recurrent."""
-    run, _, width, rows = compiled(cell, x.dtype.str[1:])
-    x, by_step, by_row = steps_of(x)
-    steps, sequences, inputs = x.shape
-    hidden, count = h0.shape[1], w_hh.shape[0]
-    M = -(-count // width) * width
-    keeps = cell in ("lstm", "gru")
-    states = np.empty((steps, sequences, hidden), x.dtype)
-    gates = np.empty((steps * sequences, count) if keeps else (1, count), x.dtype)
-    kept = np.empty((steps * sequences, hidden) if keeps else (1, hidden), x.dtype)
-    threads = share_of(steps * sequences * count * (hidden + inputs), sequences, rows)
-    none = np.zeros(0, x.dtype)
-    values = dict(
-        threads=threads, N=sequences, T=steps, H=hidden, G=count, first=steps - 1 if reverse else 0, direction=-1 if reverse else 1,
-        I=inputs, M=M, XT=by_step, XN=by_row, x=x, wx=packed(w_ih, width), bx=padded(none if b_ih is None else b_ih, M),
-        wh=packed(w_hh, width), bh=padded(none if b_hh is None else b_hh, M), h0=np.ascontiguousarray(h0),
-        c0=None if c0 is None else np.ascontiguousarray(c0), states=states, gates=gates, kept=kept,
-        scratch=np.empty(threads * 2 * rows * M, x.dtype),
-    )  # fmt: skip
-    numbers = table(FORWARD, values)
-    run(numbers.ctypes.data)
-    return states, gates, kept
+    made = [np.empty(shape, x.dtype) for shape in forward_shapes(x.shape, w_hh.shape, cell)]
+    Forward(x.shape, x.dtype, w_hh.shape, cell, reverse)(x, h0, c0, w_ih, w_hh, b_ih, b_hh, *made)
+    return made
 
 
 def backward(gy, gh, gc, h0, c0, w_hh, states, gates, kept, cell, reverse):
     """(gradients of the gates, those that the products with the state get, of the first state, of the first memory, sums)."""
-    _, run, width, rows = compiled(cell, states.dtype.str[1:])
-    steps, sequences, hidden = states.shape
-    count, dtype = w_hh.shape[0], states.dtype
-    M = -(-hidden // width) * width
-    by_step = by_row = 0
-    if gy is None:
-        gy = np.zeros(hidden, dtype)
-    else:
-        gy, by_step, by_row = steps_of(gy)
-    dh, rest = np.zeros((sequences, M), dtype), np.zeros((sequences, hidden), dtype)
-    if gh is not None:
-        dh[:, :hidden] = gh
-    if gc is not None:
-        rest[...] = gc
-    slopes = np.empty((steps * sequences, count), dtype)
-    own = np.empty_like(slopes) if cell == "gru" else slopes
-    threads = share_of(steps * sequences * count * hidden, sequences, rows)
-    sums = np.zeros((threads, count), dtype)
-    one = np.empty((1, count), dtype)
-    values = dict(
-        threads=threads, N=sequences, T=steps, H=hidden, G=count, first=0 if reverse else steps - 1, direction=1 if reverse else -1,
-        M=M, K=count, YT=by_step, YN=by_row, gy=gy, wh=packed(w_hh.T, width), zero=np.zeros(M, dtype),
-        h0=np.ascontiguousarray(h0), c0=None if c0 is None else np.ascontiguousarray(c0), states=np.ascontiguousarray(states),
-        gates=one if gates is None else gates, kept=one if kept is None else kept, dh=dh, rest=rest, slopes=slopes,
-        own=own if cell == "gru" else one, sums=sums,
-    )  # fmt: skip
-    numbers = table(BACKWARD, values)
-    run(numbers.ctypes.data)
-    dh = dh[:, :hidden] + rest if cell == "gru" else dh[:, :hidden]
-    return slopes, own, np.ascontiguousarray(dh), rest, np.add.reduce(sums, 0)
+    count = w_hh.shape[0]
+    made = [np.empty(shape, states.dtype) for shape in backward_shapes(states.shape, count, cell)]
+    Backward(states.shape, states.dtype, count, cell, reverse)(gy, gh, gc, h0, c0, w_hh, states, gates, kept, *made)
+    slopes, own, *rest = made
+    return slopes, own if cell == "gru" else slopes, *rest
