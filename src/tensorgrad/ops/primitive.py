@@ -159,17 +159,16 @@ class Primitive:
 
     def __call__(self, *args):
         arity = self.arity
-        if arity == 1:
-            x = args[0]
-            if not mode.special and type(x._array) is ndarray:
-                edge, params = x._node, args[1:]
-                return self.finish((x,), params, (edge,), edge is not None, self.kernel(x._array, *params))
-        elif arity is None:
+        if arity == 1 and not mode.special:
+            return self.apply_one(args[:1], args[1:])
+        if arity is None:
             return self.apply(tuple(args[0]), args[1:])
         return self.apply(args[:arity], args[arity:])
 
     def apply(self, inputs, params):
         """Compute, and record when an input requires a gradient."""
+        if self.arity == 1 and not mode.special:
+            return self.apply_one(inputs, params)
         arrays, edges, recorded = [], [], False
         for tensor in inputs:
             if tensor is None:
@@ -189,6 +188,14 @@ class Primitive:
                 return intercepted
         out = self.kernel(arrays, *params) if self.arity is None else self.kernel(*arrays, *params)
         return self.finish(inputs, params, edges, recorded, out)
+
+    def apply_one(self, inputs, params):
+        """The same for one input, while nothing special is on."""
+        (x,) = inputs
+        array, edge = x._array, x._node
+        if type(array) is not ndarray:
+            return array.apply(self, inputs, params)
+        return self.finish(inputs, params, (edge,), edge is not None, self.kernel(array, *params))
 
     def finish(self, inputs, params, edges, recorded, out):
         """What the kernel computed, as Tensors that hang on a node if any input does."""
