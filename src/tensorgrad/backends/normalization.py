@@ -2,67 +2,44 @@
 
 Arrays come as (A, B, J, K): each of the B groups is normalized over the other dimensions. Layer normalization is
 (1, rows, 1, features), batch normalization (samples, channels, 1, places), group normalization (1, samples * groups,
-channels of a group, places). Work goes group by group in pieces that stay in the cache, so that the only array of full size
-besides the input is the result. Half types are computed in float32; the statistics stay in it.
+channels of a group, places): A or J is 1. Large arrays are worked on in blocks of groups by all cores, so that the only array
+of full size besides the input is the result. Half types are computed in float32; the statistics stay in it.
 """
-
-import math
 
 import numpy as np
 
-from tensorgrad.backends import native
+from tensorgrad.backends import crew, native
 from tensorgrad.backends.precision import is_half
+from tensorgrad.backends.summing import column_sums, row_dots, row_sums
+from tensorgrad.spec import LARGE
 
-PIECE = 1 << 16  # numbers worked on at a time
 
-
-def normalize(x, w, b, eps, mean=None, rstd=None):
+def normalize(x, w, b, eps, mean=None, rstd=None, centred=True):
     """(normalized, mean, 1 / deviation, variance) of x (A, B, J, K); w and b scale and shift, with sizes 1 where shared.
 
-    Given a mean and an inverse deviation, these are used.
+    Given a mean and an inverse deviation, these are used. centred=False: the mean counts as 0.
 
     >>> normalize(np.array([1.0, 3.0]).reshape(1, 1, 1, 2), None, None, 0.0)[0].ravel()
     array([-1.,  1.])
     """
-    _, groups, _, _ = x.shape
     if _is_native(x, w, b):
-        return native.module("rows").normalize(np.ascontiguousarray(x), w, b, eps, mean, rstd)
-    half = is_half(x.dtype)
-    work = np.dtype(np.float32) if half else x.dtype
-    out = np.empty(x.shape, x.dtype)
-    given = mean is not None
-    variance = None
-    if not given:
-        mean, rstd, variance = np.empty(groups, work), np.empty(groups, work), np.empty(groups, work)
-    w, b = (None if t is None else t.astype(work, copy=False) for t in (w, b))
-    for some, (centred, squares) in _pieces(x, work, 2):
-        part = x[:, some].astype(work, copy=False)
-        np.subtract(part, _mean_of(part, mean, some, given), out=centred)
-        if not given:
-            np.multiply(centred, centred, out=squares)
-            variance[some] = _sums(squares) / squares[:, 0].size
-            rstd[some] = 1 / np.sqrt(variance[some] + eps)
-        factor = rstd[some, None, None]
-        if w is not None and w.shape[3] == 1:
-            factor = factor * _of(w, some)
-        target = centred if half else out[:, some]
-        np.multiply(centred, factor, out=target)
-        if w is not None and w.shape[3] > 1:
-            target *= w
-        if b is not None:
-            target += _of(b, some)
-        if half:
-            out[:, some] = target
-    return out, mean, rstd, variance
+        return native.module("rows").normalize(np.ascontiguousarray(x), w, b, eps, mean, rstd, centred)
+    w, b = _widened(x, w), _widened(x, b)
+    if x.size < LARGE:
+        y, *statistics = _normalize(False, None, x, w, b, eps, mean, rstd, centred)
+        return y.reshape(x.shape).astype(x.dtype, copy=False), *statistics
+    out, found = np.empty(x.shape, x.dtype), {}
+
+    def work(low, high):
+        some = slice(low, high)
+        given = [None if t is None else t[some] for t in (mean, rstd)]
+        found[low] = _normalize(True, out[:, some], x[:, some], _of(w, some), _of(b, some), eps, *given, centred)[1:]
+
+    crew.rows(work, x.shape[1], x[:, :1].size)
+    return out, *[None if t[0] is None else np.concatenate(t) for t in _in_order(found)]
 
 
-def _mean_of(part, mean, some, given):
-    if not given:
-        mean[some] = _sums(part) / part[:, 0].size
-    return mean[some, None, None]
-
-
-def normalize_gradient(g, x, w, mean, rstd, wanted, given=False, by_place=False):
+def normalize_gradient(g, x, w, mean, rstd, wanted, given=False, by_place=False, centred=True):
     """The gradients of x, w and b of `normalize`, those that are wanted.
 
     given: the statistics were; by_place: each place of a group has a scale of its own.
@@ -74,57 +51,26 @@ def normalize_gradient(g, x, w, mean, rstd, wanted, given=False, by_place=False)
     """
     if _is_native(x, g, w):
         g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
-        return native.module("rows").normalize_gradient(g, x, w, mean, rstd, wanted, given, by_place)
-    half = is_half(x.dtype)
-    work = np.dtype(np.float32) if half else x.dtype
-    gx = np.empty(x.shape, x.dtype) if wanted[0] else None
-    shape = (1, x.shape[1], x.shape[2], 1) if not by_place else (1, 1, 1, x.shape[3])
-    gw, gb = (np.zeros(shape, work) if want else None for want in wanted[1:])
-    w = None if w is None else w.astype(work, copy=False)
-    for some, (normal, products) in _pieces(x, work, 2):
-        slope = g[:, some].astype(work, copy=False)
-        np.subtract(x[:, some].astype(work, copy=False), mean[some, None, None], out=normal)
-        normal *= rstd[some, None, None]
-        np.multiply(slope, normal, out=products)
-        count = products[:, 0].size
-        factor = None if w is None else _of(w, some)
-        if by_place:
-            if gb is not None:
-                gb += _column_sums(slope)
-            if gw is not None:
-                gw += _column_sums(products)
-            if gx is None:
-                continue
-            if factor is not None:
-                products *= factor
-            first, second = None, _sums(products)
-            if factor is not None:
-                slope = np.multiply(slope, factor, out=products)
-        else:
-            lines, product_lines = _lines(slope), _lines(products)  # (b, J)
-            if gb is not None:
-                gb[0, some, :, 0] = lines
-            if gw is not None:
-                gw[0, some, :, 0] = product_lines
-            if gx is None:
-                continue
-            if factor is not None:
-                np.multiply(slope, factor, out=products)
-                slope = products
-                lines, product_lines = lines * factor[0, ..., 0], product_lines * factor[0, ..., 0]
-            first, second = np.add.reduce(lines, 1), np.add.reduce(product_lines, 1)
-        if given:
-            np.multiply(slope, rstd[some, None, None], out=gx[:, some], casting="unsafe")
-            continue
-        if first is None:
-            first = _sums(slope)
-        normal *= (second / -count)[:, None, None]
-        normal += slope
-        normal -= (first / count)[:, None, None]
-        np.multiply(normal, rstd[some, None, None], out=gx[:, some] if not half else normal)
-        if half:
-            gx[:, some] = normal
-    return gx, gw, gb
+        return native.module("rows").normalize_gradient(g, x, w, mean, rstd, wanted, given, by_place, centred)
+    w = _widened(x, w)
+    if x.size < LARGE:
+        gx, gw, gb = _gradient(False, None, g, x, w, mean, rstd, wanted, given, by_place, centred)
+        gx = None if gx is None else gx.reshape(x.shape).astype(x.dtype, copy=False)
+    else:
+        gx, found = np.empty(x.shape, x.dtype) if wanted[0] else None, {}
+
+        def work(low, high):
+            some = slice(low, high)
+            found[low] = _gradient(
+                True, None if gx is None else gx[:, some], g[:, some], x[:, some], _of(w, some),
+                None if mean is None else mean[some], rstd[some], wanted, given, by_place, centred,
+            )[1:]  # fmt: skip
+
+        crew.rows(work, x.shape[1], x[:, :1].size)
+        join = (lambda parts: np.add.reduce(parts, axis=0)) if by_place else np.concatenate
+        gw, gb = (None if t[0] is None else join(t) for t in _in_order(found))
+    shape = (1, 1, 1, -1) if by_place else (1, x.shape[1], x.shape[2], 1)
+    return gx, *[None if t is None else t.reshape(shape) for t in (gw, gb)]
 
 
 def normalize_by_size(x, w, eps):
@@ -133,22 +79,9 @@ def normalize_by_size(x, w, eps):
     >>> normalize_by_size(np.array([[3.0, 4.0]]), None, 0.0)[1]
     array([[0.28284271]])
     """
-    if _is_native(x[None, :, None], w):
-        w = None if w is None else w.reshape(1, 1, 1, -1)
-        x = np.ascontiguousarray(x)
-        out, _, rows, _ = native.module("rows").normalize(x[None, :, None], w, None, eps, None, None, centred=False)
-        return out.reshape(x.shape), rows[:, None]
-    work = np.dtype(np.float32) if is_half(x.dtype) else x.dtype
-    out, rows = np.empty(x.shape, x.dtype), np.empty((len(x), 1), work)
-    for some, (products,) in _row_pieces(x, work, 1):
-        part = x[some].astype(work, copy=False)
-        np.multiply(part, part, out=products)
-        rows[some] = 1 / np.sqrt(np.add.reduce(products, 1, keepdims=True) / x.shape[1] + eps)
-        np.multiply(part, rows[some], out=products)
-        if w is not None:
-            products *= w
-        out[some] = products
-    return out, rows
+    w = None if w is None else w.reshape(1, 1, 1, -1)
+    out, _, rstd, _ = normalize(x[None, :, None], w, None, eps, centred=False)
+    return out.reshape(x.shape), rstd[:, None]
 
 
 def normalize_by_size_gradient(g, x, w, rows, wanted):
@@ -158,38 +91,10 @@ def normalize_by_size_gradient(g, x, w, rows, wanted):
     >>> gx, gw
     (array([[0., 0.]]), array([1., 1.]))
     """
-    if _is_native(x[None, :, None], g, w):
-        g, x = (np.ascontiguousarray(t)[None, :, None] for t in (g, x))
-        gx, gw, _ = native.module("rows").normalize_gradient(
-            g,
-            x,
-            None if w is None else w.reshape(1, 1, 1, -1),
-            None,
-            rows[:, 0],
-            (*wanted, False),
-            False,
-            True,
-            centred=False,
-        )
-        return None if gx is None else gx.reshape(g.shape[1], -1), None if gw is None else gw.ravel()
-    work = np.dtype(np.float32) if is_half(x.dtype) else x.dtype
-    gx = np.empty(x.shape, x.dtype) if wanted[0] else None
-    gw = np.zeros(x.shape[1], work) if wanted[1] else None
-    for some, (normal, products) in _row_pieces(x, work, 2):
-        slope = g[some].astype(work, copy=False)
-        np.multiply(x[some].astype(work, copy=False), rows[some], out=normal)
-        np.multiply(slope, normal, out=products)
-        if gw is not None:
-            gw += np.add.reduce(products, 0)
-        if gx is None:
-            continue
-        if w is not None:
-            products *= w
-        normal *= np.add.reduce(products, 1, keepdims=True) / -x.shape[1]
-        normal += slope if w is None else np.multiply(slope, w, out=products)
-        normal *= rows[some]
-        gx[some] = normal
-    return gx, gw
+    w = None if w is None else w.reshape(1, 1, 1, -1)
+    g, x = g[None, :, None], x[None, :, None]
+    gx, gw, _ = normalize_gradient(g, x, w, None, rows[:, 0], (*wanted, False), False, True, centred=False)
+    return None if gx is None else gx[0, :, 0], None if gw is None else gw.ravel()
 
 
 def _is_native(x, *others):
@@ -197,47 +102,139 @@ def _is_native(x, *others):
     return x.shape[2] * x.shape[3] >= 8 and native.suits(x, *others)
 
 
-def _pieces(x, work, count):
-    """Slices of the groups, and for each some scratch arrays of its shape."""
-    size = x[:, :1].size
-    step = max(1, PIECE // max(1, size))
-    step = min(step, max(1, x.shape[1]))
-    scratch = [np.empty(step * size, work) for _ in range(count)]
-    for first in range(0, x.shape[1], step):
-        some = slice(first, min(first + step, x.shape[1]))
-        shape = (x.shape[0], some.stop - first, *x.shape[2:])
-        yield some, [array[: math.prod(shape)].reshape(shape) for array in scratch]
-
-
-def _row_pieces(x, work, count):
-    """The same for the rows of a matrix."""
-    step = min(max(1, PIECE // max(1, x.shape[1])), max(1, len(x)))
-    scratch = [np.empty((step, x.shape[1]), work) for _ in range(count)]
-    for first in range(0, len(x), step):
-        some = slice(first, min(first + step, len(x)))
-        yield some, [array[: some.stop - first] for array in scratch]
+def _widened(x, w):
+    return w.astype(np.float32) if w is not None and x.dtype.itemsize == 2 else w
 
 
 def _of(w, some):
     """What of a scale belongs to some groups."""
-    return w[:, some] if w.shape[1] > 1 else w
+    return w if w is None or w.shape[1] == 1 else w[:, some]
 
 
-def _lines(x):
-    """Sums over the first and the last dimension."""
-    if x.shape[3] == 1:
-        return np.add.reduce(x[..., 0], 0)
-    if x.shape[0] == 1:
-        return np.add.reduce(x[0], 2)
-    return np.add.reduce(np.add.reduce(x, 3), 0)
+def _in_order(found):
+    """What blocks found, each kind together, in the order of the blocks."""
+    return zip(*[found[low] for low in sorted(found)], strict=True)
 
 
-def _sums(x):
-    """Sums of each group."""
-    lines = _lines(x)
-    return lines[:, 0] if lines.shape[1] == 1 else np.add.reduce(lines, 1)
+# Some groups: as rows (B, J * K), or as lines of each sample (A, B, K). t[:, None] fits a number for each group to both.
+# alone: in a thread that must not wait for BLAS's.
 
 
-def _column_sums(x):
-    """Sums over all but the last dimension."""
-    return np.add.reduce(x.reshape(-1, x.shape[3]) if x.size else x[0, 0], 0)
+def _flat(x):
+    samples, groups, channels, places = x.shape
+    return x.reshape(groups, channels * places) if samples == 1 else x.reshape(samples, groups, channels * places)
+
+
+def _single(x):
+    return _flat(x if x.dtype.itemsize > 2 else x.astype(np.float32))
+
+
+def _group_sums(x, alone):
+    if x.ndim == 2:
+        return row_sums(x, alone)
+    if x.shape[2] == 1:
+        return column_sums(x[..., 0], alone)
+    return np.add.reduce(row_sums(x, alone), axis=0)
+
+
+def _group_dots(x, y, alone):
+    if x.ndim == 2:
+        return row_dots(x, y)
+    if x.shape[2] == 1:
+        return column_sums((x * y)[..., 0], alone)
+    return np.add.reduce(row_dots(x, y), axis=0)
+
+
+def _with_scale(ufunc, x, w, out):
+    """ufunc(x, w) for a scale of places, of channels or of groups."""
+    channels, places = w.shape[2:]
+    if places > 1:
+        return ufunc(x, w.reshape(-1), out)
+    if channels == 1:
+        return ufunc(x, w.reshape(-1, 1), out)
+    lines = (len(x), channels, x.shape[1] // channels)
+    out = None if out is None else out.reshape(lines)
+    return ufunc(x.reshape(lines), w.reshape(-1, channels, 1), out).reshape(x.shape)
+
+
+def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
+    """`normalize` of some groups; the result is flat."""
+    half, variance = is_half(x.dtype), None
+    count = x.shape[0] * x.shape[2] * x.shape[3]
+    x, place = _single(x), None if out is None else _flat(out)
+    y = None if half else place
+    if centred:
+        if mean is None:
+            mean = _group_sums(x, alone)
+            mean /= count
+        x = y = np.subtract(x, mean[:, None], y)
+    if rstd is None:
+        variance = _group_dots(x, x, alone)
+        variance /= count
+        rstd = variance + eps
+        np.sqrt(rstd, rstd)
+        np.divide(1, rstd, rstd)
+    if w is not None and w.shape[2] == w.shape[3] == 1:
+        y = np.multiply(x, (rstd * w.reshape(-1))[:, None], y)
+    else:
+        y = np.multiply(x, rstd[:, None], y)
+        if w is not None:
+            _with_scale(np.multiply, y, w, y)
+    if b is not None:
+        _with_scale(np.add, y, b, y)
+    if half and place is not None:
+        place[...] = y
+    return y, mean, rstd, variance
+
+
+def _gradient(alone, out, g, x, w, mean, rstd, wanted, given, by_place, centred):
+    """`normalize_gradient` of some groups: (flat, of the scale, of the shift)."""
+    half, (samples, _, channels, places) = is_half(x.dtype), x.shape
+    count = samples * channels * places
+    g, x, place = _single(g), _single(x), None if out is None else _flat(out)
+    y = None if half else place
+    room = np.subtract(x, mean[:, None]) if centred else None
+    x = room if centred else x
+    by_group = w is not None and not by_place and channels == 1
+    if by_place:
+        products = g * x
+        gw = column_sums(products, alone, rstd) if wanted[1] else None
+        gb = column_sums(g, alone) if wanted[2] else None
+        if w is None:
+            first, second = row_sums(g, alone), row_sums(products, alone)
+        else:
+            first, second = row_dots(g, w.reshape(-1)), row_dots(products, w.reshape(-1))
+    elif channels > 1:
+        lines = (len(x), channels, places)
+        first, second = row_sums(g.reshape(lines), alone), row_dots(g.reshape(lines), x.reshape(lines))
+        gw, gb = second * rstd[:, None], first
+        if w is not None:
+            scale = w.reshape(-1, channels)
+            first, second = first * scale, second * scale
+        first, second = np.add.reduce(first, axis=1), np.add.reduce(second, axis=1)
+    else:
+        gb, second = _group_sums(g, alone), _group_dots(g, x, alone)
+        gw, first = second * rstd, gb
+    if not wanted[1]:
+        gw = None
+    if not wanted[2]:
+        gb = None
+    if not wanted[0]:
+        return None, gw, gb
+    if by_group:
+        factor = rstd * w.reshape(-1)
+    else:
+        factor = rstd
+        g = g if w is None else _with_scale(np.multiply, g, w, y)
+    if given:
+        y = np.multiply(g, factor[:, None], y)
+    else:
+        second *= rstd * rstd / count
+        room = np.multiply(x, second[:, None], room)
+        if centred:
+            room += (first / count)[:, None]
+        y = np.subtract(g, room, y)
+        y *= factor[:, None]
+    if half and place is not None:
+        place[...] = y
+    return y, gw, gb

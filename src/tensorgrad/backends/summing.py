@@ -6,6 +6,7 @@ wait for: what those call says `alone=True`, and is done by einsum, which needs 
 """
 
 import functools
+import math
 
 import numpy as np
 
@@ -30,19 +31,15 @@ def sums(x, axis, keepdims=False):
         kept = ndim - len(gone)
         if gone and min(gone) == kept:
             shape = x.shape[:kept]
-            result = row_sums(x if ndim == 2 else x.reshape(*_flat(shape), -1))
+            result = row_sums(x if ndim == 2 else x.reshape(math.prod(shape), -1))
             shape = (*shape, *(1,) * len(gone)) if keepdims else shape
             return result if result.shape == shape else result.reshape(shape)
         if gone and max(gone) == len(gone) - 1:
             shape = x.shape[len(gone) :]
-            result = column_sums(x if ndim == 2 else x.reshape(-1, *_flat(shape)))
+            result = column_sums(x if ndim == 2 else x.reshape(-1, math.prod(shape)))
             shape = (*(1,) * len(gone), *shape) if keepdims else shape
             return result if result.shape == shape else result.reshape(shape)
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
-
-
-def _flat(shape):
-    return (functools.reduce(int.__mul__, shape, 1),)
 
 
 @functools.lru_cache(maxsize=256)
@@ -53,44 +50,53 @@ def _ones(length, kind):
 
 
 def row_sums(m, alone=False):
-    """The sum of each row of a matrix of floats.
+    """The sums of floats along the last dimension of a matrix, or of an array of any shape.
 
     >>> row_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([3., 7.])
     """
     length = m.shape[-1]
-    if length <= LONGEST:
-        return np.einsum("ij->i", m) if alone else m.dot(_ones(length, m.dtype.char))
-    whole = length - length % LONGEST
-    parts = m[:, :whole].reshape(len(m), -1, LONGEST)
     if alone:
-        parts = np.einsum("ijk->ij", parts)
-    elif whole == length and m.flags.c_contiguous:
-        parts = m.reshape(-1, LONGEST).dot(_ones(LONGEST, m.dtype.char)).reshape(len(m), -1)
+        if length <= LONGEST:
+            return np.einsum("...i->...", m)
+    elif m.ndim > 2:
+        return row_sums(m.reshape(math.prod(m.shape[:-1]), length)).reshape(m.shape[:-1])
+    elif length <= LONGEST:
+        return m.dot(_ones(length, m.dtype.char))
+    whole = length - length % LONGEST
+    parts = m[..., :whole].reshape(*m.shape[:-1], whole // LONGEST, LONGEST)
+    if alone or whole == length:
+        parts = row_sums(parts, alone)
     else:
         parts = parts @ _ones(LONGEST, m.dtype.char)
-    return _with_rest(row_sums(parts, alone), m[:, whole:], 1)
-
-
-def _with_rest(total, rest, axis):
-    if rest.size:
-        total += np.add.reduce(rest, axis=axis)
+    total = row_sums(parts, alone)
+    if whole < length:
+        total += np.add.reduce(m[..., whole:], axis=-1)
     return total
 
 
-def column_sums(m, alone=False):
-    """The sum of each column of a matrix of floats.
+def column_sums(m, alone=False, weights=None):
+    """The sum of each column of a matrix of floats, or that of its numbers times a weight for each row.
 
-    >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]]))
-    array([4., 6.])
+    >>> column_sums(np.array([[1.0, 2.0], [3.0, 4.0]])), column_sums(np.ones((2, 1)), weights=np.array([1.0, 2.0]))
+    (array([4., 6.]), array([3.]))
     """
     length = len(m)
     if length <= LONGEST:
-        return np.einsum("ij->j", m) if alone else _ones(length, m.dtype.char).dot(m)
+        if alone:
+            return np.einsum("ij->j", m) if weights is None else np.einsum("i,ij->j", weights, m)
+        return (_ones(length, m.dtype.char) if weights is None else weights).dot(m)
     whole = length - length % LONGEST
-    parts = m[:whole].reshape(-1, LONGEST, m.shape[1])
-    parts = np.einsum("ijk->ik", parts) if alone else _ones(LONGEST, m.dtype.char) @ parts
-    return _with_rest(column_sums(parts, alone), m[whole:], 0)
+    parts = m[:whole].reshape(whole // LONGEST, LONGEST, m.shape[1])
+    if weights is not None:
+        given = weights[:whole].reshape(whole // LONGEST, LONGEST)
+        parts = np.einsum("ij,ijk->ik", given, parts) if alone else (given[:, None] @ parts)[:, 0]
+    else:
+        parts = np.einsum("ijk->ik", parts) if alone else _ones(LONGEST, m.dtype.char) @ parts
+    total = column_sums(parts, alone)
+    if whole < length:
+        total += column_sums(m[whole:], alone, None if weights is None else weights[whole:])
+    return total
 
 
 def row_dots(a, b):
@@ -103,7 +109,7 @@ def row_dots(a, b):
     if length <= LONGEST:
         return np.vecdot(a, b)
     whole = length - length % LONGEST
-    parts = [t[..., :whole].reshape(*t.shape[:-1], -1, LONGEST) for t in (a, b)]
+    parts = [t[..., :whole].reshape(*t.shape[:-1], whole // LONGEST, LONGEST) for t in (a, b)]
     total = np.add.reduce(np.vecdot(*parts), axis=-1)
     if whole < length:
         total += np.vecdot(a[..., whole:], b[..., whole:])
