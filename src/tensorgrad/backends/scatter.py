@@ -9,6 +9,7 @@ and `add.reduceat` (6.4 ms), `bincount` (17 ms, it makes a whole float64 result)
 Indices are trusted: they are int64, in range and not negative.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -18,6 +19,8 @@ from tensorgrad.backends import crew, native
 REDUCTIONS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 WIDE = 768  # numbers of a row from which rows are added one by one
 SHARED = 1 << 18  # numbers that two threads copy in less time than one
+UNSIGNED = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}  # in one pass over these, negative numbers are large ones
+KEPT = 1 << 10  # numbers of an index up to which it is remembered where lines begin
 _PAIRS = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
 
 
@@ -28,18 +31,28 @@ def flat_places(shape, axis, index):
     array([[2],
            [3]])
     """
-    steps = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    offset = None
-    for dim, (length, step) in enumerate(zip(index.shape, steps)):
-        if dim != axis and length > 1:
-            along = [1] * index.ndim
-            along[dim] = length
-            places = np.arange(0, length * step, step).reshape(along)
-            offset = places if offset is None else offset + places
     if index.ndim == 0:
         return index
-    places = index if steps[axis] == 1 else index * steps[axis]
+    step = math.prod(shape[axis + 1 :])
+    places = index if step == 1 else index * step
+    offset = (_known_offset if index.size <= KEPT else _offset)(shape, axis, index.shape)
     return places if offset is None else places + offset
+
+
+def _offset(shape, axis, reached):
+    """Where the lines along an axis begin in an array of `shape`, of those that an index of shape `reached` takes from."""
+    offset = None
+    for dim, length in enumerate(reached):
+        if dim != axis and length > 1:
+            along = [1] * len(reached)
+            along[dim] = length
+            step = math.prod(shape[dim + 1 :])
+            places = np.arange(0, length * step, step).reshape(along)
+            offset = places if offset is None else offset + places
+    return offset
+
+
+_known_offset = functools.lru_cache(maxsize=256)(_offset)
 
 
 def gather(x, axis, index):
@@ -54,7 +67,7 @@ def gather(x, axis, index):
     line = repeated_line(index, axis)
     if line is not None and all(n == m or dim == axis for dim, (n, m) in enumerate(zip(x.shape, index.shape))):
         return x.take(line, axis)
-    return x.ravel().take(_places(x, axis, index)).reshape(index.shape)
+    return x.reshape(-1).take(_places(x, axis, index)).reshape(index.shape)
 
 
 def take(x, index, axis=0):
@@ -81,7 +94,7 @@ def take(x, index, axis=0):
 
 def repeated_line(index, axis):
     """The one line that an index repeats along all other axes (as an expanded one does), or None."""
-    if index.ndim < 2:
+    if index.ndim < 2 or (0 not in index.strides and 1 not in index.shape):
         return None
     if any(
         stride and length > 1 for dim, (stride, length) in enumerate(zip(index.strides, index.shape)) if dim != axis
@@ -92,7 +105,9 @@ def repeated_line(index, axis):
 
 def _places(x, axis, index):
     """Flat positions, with a number taken as an array of one."""
-    return flat_places(x.shape or (1,), axis, np.atleast_1d(index).astype(np.int64, copy=False))
+    if index.ndim == 0 or index.dtype != np.int64:
+        index = np.atleast_1d(index).astype(np.int64, copy=False)
+    return flat_places(x.shape or (1,), axis, index)
 
 
 def scatter(x, axis, index, values, inplace=False):
@@ -192,6 +207,15 @@ def index_add_into(target, axis, index, values):
         step = target.shape[axis] * inner
         places = np.arange(0, before * step, step).reshape(-1, *[1] * places.ndim) + places
     np.add.at(flat, places.ravel(), values.reshape(-1))
+
+
+def within(index, size):
+    """Whether all numbers of an array of integers are at least 0 and below `size`.
+
+    >>> within(np.array([0, 2]), 3), within(np.array([0, -1]), 3)
+    (True, False)
+    """
+    return index.size == 0 or bool(np.maximum.reduce(index.view(UNSIGNED[index.itemsize]), None) < size)
 
 
 def _matching(values, index):

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.autograd.views import alias_of
-from tensorgrad.backends.scatter import index_add_into, take
+from tensorgrad.backends.scatter import index_add_into, take, within
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor, check_writable
 from tensorgrad.ops.primitive import Primitive, wrap
@@ -102,18 +102,12 @@ def _check_indices(name, indices):
         )
 
 
-UNSIGNED = {"l": np.uint64, "q": np.uint64, "i": np.uint32}
-
-
 def _out_of_range(indices, rows):
     """The first number that is not in the table, or None; unknown inside transforms."""
     array = indices._array
-    if type(array) is not np.ndarray or not array.size:
+    if type(array) is not np.ndarray or within(array, rows):
         return None
-    most = np.maximum.reduce(
-        array.view(UNSIGNED[array.dtype.char]), None
-    )  # as unsigned numbers negative ones are large
-    return int(array[(array < 0) | (array >= rows)].flat[0]) if most >= rows else None
+    return int(array[(array < 0) | (array >= rows)].flat[0])
 
 
 def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
@@ -124,6 +118,11 @@ def torch_embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, s
     """
     check_tensor("embedding", weight, "weight", 1)
     check_tensor("embedding", indices, "indices", 2)
+    return _embedded(weight, indices, padding_idx, scale_grad_by_freq, sparse)
+
+
+def _embedded(weight, indices, padding_idx, scale_grad_by_freq, sparse):
+    """Rows of a table by their numbers, checked."""
     if sparse and weight._node is not None:
         raise NotImplementedError("embedding: sparse=True gives a sparse gradient, which is not supported")
     shape = weight._spec.shape
@@ -154,7 +153,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         padding_idx %= max(weight.shape[0], 1)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
-    return torch_embedding(weight, input, padding_idx, scale_grad_by_freq, sparse)
+    return _embedded(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def embedding_renorm_(input, indices, max_norm, norm_type):

@@ -5,6 +5,7 @@ places are seen several times, the transpose adds.
 """
 
 import builtins
+import functools
 import operator
 
 import numpy as np
@@ -403,10 +404,11 @@ def split(tensor, split_size_or_sections, dim=0):
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     check_tensor("split", tensor)
-    if not tensor._spec.shape:
+    shape = tensor._spec.shape
+    if not shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    dim = dim_of(dim, len(tensor._spec.shape))
-    n, size = tensor.shape[dim], split_size_or_sections
+    dim = dim_of(dim, len(shape))
+    n, size = shape[dim], split_size_or_sections
     if isinstance(size, (tuple, list)):
         if any(s < 0 for s in size):
             raise RuntimeError(
@@ -422,7 +424,13 @@ def split(tensor, split_size_or_sections, dim=0):
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0 and n:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
-    return _split(tensor, dim, tuple(builtins.min(size, n - i) for i in range(0, n, size)) if n else (0,))
+    return _split(tensor, dim, _pieces(n, operator.index(size)))
+
+
+@functools.lru_cache(maxsize=1024)
+def _pieces(n, size):
+    """The sizes of the pieces of a dimension that has n indices."""
+    return tuple([builtins.min(size, n - i) for i in range(0, n, size)]) if n else (0,)
 
 
 def chunk(input, chunks, dim=0):

@@ -11,6 +11,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad.backends.copying import in_order
 from tensorgrad.ops import fitting
+from tensorgrad.ops.both import expand as expanded
 from tensorgrad.ops.both import xp
 from tensorgrad.ops.fitting import INTS, check_tensor, dim_of, dims_of, sizes_of
 from tensorgrad.ops.primitive import Primitive
@@ -52,7 +53,7 @@ def _contracted(g, spec):
     return fitting.fit_array(g, spec) if isinstance(g, (np.ndarray, np.generic)) else g.sum_to_size(spec.shape)
 
 
-_expand = Primitive("expand", lambda x, shape: xp.expand(x, shape), transpose=lambda g, x: _contracted(g, x), view=True)
+_expand = Primitive("expand", lambda x, shape: expanded(x, shape), transpose=lambda g, x: _contracted(g, x), view=True)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -117,7 +118,11 @@ def reshape(input, *shape):
             [2, 3]])
     """
     check_tensor("reshape", input)
-    shape = infer_size(sizes_of(shape, "reshape"), input._spec.size)
+    return _shaped(input, infer_size(sizes_of(shape, "reshape"), input._spec.size))
+
+
+def _shaped(input, shape):
+    """The elements in a shape that holds as many of them."""
     return (_view if viewable(input._array, shape) else _unsafe_view)(input, shape)
 
 
@@ -178,7 +183,7 @@ def flatten(input, start_dim=0, end_dim=-1, out_dim=None):
     check_tensor("flatten", input)
     if out_dim is not None or type(end_dim) is str:
         return named_form(input, "flatten", start_dim, end_dim, *(() if out_dim is None else (out_dim,)))
-    shape = tuple(input.shape)
+    shape = tuple(input._spec.shape)
     first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
@@ -186,7 +191,7 @@ def flatten(input, start_dim=0, end_dim=-1, out_dim=None):
         return reshape(input, (1,))
     if first == last:
         return input
-    return reshape(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+    return _shaped(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
 def unflatten(input, dim, sizes):
@@ -389,6 +394,10 @@ def squeeze(input, dim=None):
     shape = input._spec.shape
     if dim is None:
         return _squeeze_all(input, tuple([n for n in shape if n != 1]))
+    if type(dim) is int and shape:
+        dim = dim_of(dim, len(shape))
+        shape = tuple(shape)
+        return _squeeze(input, (*shape[:dim], *shape[dim + 1 :]) if shape[dim] == 1 else shape)
     several = isinstance(dim, (tuple, list))
     dims = () if several and not dim else dims_of(dim, len(shape))
     primitive = _squeeze_several if several else _squeeze

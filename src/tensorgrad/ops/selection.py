@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.backends.scatter import within
 from tensorgrad.ops import fitting
 from tensorgrad.ops.choices import _gather
 from tensorgrad.ops.fitting import check_tensor, dim_of
@@ -38,7 +39,7 @@ def checked_dim(input, index, dim, name, who="input"):
 def check_bounds(index, dim, n, error=RuntimeError, prefix="", low=0):
     """Raise if an index is not below n (or below `low`)."""
     array = index._array
-    if type(array) is not ndarray or not array.size:
+    if type(array) is not ndarray or not array.size or (low == 0 and within(array, n)):
         return
     least, most = array.min(), array.max()
     if least < low or most >= n:
@@ -58,16 +59,18 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     if sparse_grad:
         raise NotImplementedError("gather: sparse_grad=True is not supported: tensorgrad has no sparse tensors")
     dim = checked_dim(input, index, dim, "gather")
-    for d, (n, m) in enumerate(zip(index.shape, input.shape, strict=False)):
-        if d != dim and n > m and index._spec.size:
-            raise RuntimeError(
-                f"Size does not match at dimension {d} expected index {list(index.shape)} to be no larger than self "
-                f"{list(input.shape)} apart from dimension {dim}"
-            )
+    reached, shape = index._spec.shape, input._spec.shape
+    if reached != shape:
+        for d, (n, m) in enumerate(zip(reached, shape, strict=False)):
+            if d != dim and n > m and index._spec.size:
+                raise RuntimeError(
+                    f"Size does not match at dimension {d} expected index {list(reached)} to be no larger than self "
+                    f"{list(shape)} apart from dimension {dim}"
+                )
     if out is not None:
         dtype = input._spec.dtype
         return write_apart(out, "gather", (input, index), dtype, lambda: _gather(input, index, dim))
-    return _gather(input, index, dim)
+    return _gather.apply((input, index), (dim,))
 
 
 def take_along_dim(input, indices, dim=None, *, out=None):
@@ -120,19 +123,19 @@ def index_select(input, dim, index, *, out=None):
     check_tensor("index_select", index, "index", 3)
     if index._spec.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    if len(index.shape) > 1:
+    if len(index._spec.shape) > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     dim, shape = dim_of(dim, len(input._spec.shape)), input._spec.shape
     if not shape and index._spec.size != 1:
         raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index._spec.size} value(s)")
     array, n = index._array, shape[dim] if shape else 1
-    if type(array) is ndarray and array.size and (array.min() < 0 or array.max() >= n):
+    if type(array) is ndarray and not within(array, n):
         raise IndexError("index out of range in self")
 
     def select():
         if not shape:
             return _select_slices((input.reshape(1), index.reshape(1)), (0,)).reshape(())
-        return _select_slices((input, index.reshape(-1)), (dim,))
+        return _select_slices.apply((input, index if index._spec.shape else index.reshape(1)), ((dim,),))
 
     if out is None:
         return select()
