@@ -14,6 +14,11 @@ VECTORS = 2  # of columns that a tile works on at a time
 PARAMETERS = "ptr a,i64 AR,i64 AK,i64 K,ptr w,i64 PK,i64 M,ptr _start,i64 SR,ptr _out,i64 OR"
 
 
+def function(name, parameters, declared):
+    """A Code whose parameters are written as "ptr x,i64 count"."""
+    return Code(name, [tuple(p.split()) for p in parameters.split(",")], declared)
+
+
 def sizes(shape):
     """How many rows a tile may have on a processor."""
     return (8, 4, 1) if len(shape.blocks) > 3 else (4, 1)
@@ -26,7 +31,7 @@ def width(shape):
 
 def write_tile(kind, lanes, rows, declared):
     """The function tile{rows}; AR, SR and OR are distances of rows, AK of columns, PK the rows of a whole panel."""
-    code = Code(f"tile{rows}", [tuple(p.split()) for p in PARAMETERS.split(",")], declared)
+    code = function(f"tile{rows}", PARAMETERS, declared)
     v = Vectors(code, kind, lanes)
     with code.loop(0, "%M", VECTORS * lanes) as m:
         sums = [[code.variable(v.type) for _ in range(VECTORS)] for _ in range(rows)]
@@ -61,6 +66,19 @@ class Masked(Vectors):
 
     def plus(self, x, y):
         return self.code.add(f"fadd {self.type} {x}, {y}")
+
+    def turned(self, rows):
+        """Rows of a square of numbers become its columns: each round interleaves the first half of them with the second."""
+        lanes = self.lanes
+        low = [(k % 2) * lanes + k // 2 for k in range(lanes)]
+        orders = [", ".join(f"i32 {n + half}" for n in low) for half in (0, lanes // 2)]
+        for _ in range(lanes.bit_length() - 1):
+            rows = [
+                self.code.add(f"shufflevector {self.type} {x}, {self.type} {y}, <{lanes} x i32> <{order}>")
+                for x, y in zip(rows, rows[lanes // 2 :], strict=False)
+                for order in orders
+            ]
+        return rows
 
     def where(self, how, x):
         """Which lanes k have k < x, or another comparison."""

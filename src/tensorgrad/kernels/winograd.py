@@ -17,6 +17,7 @@ import numpy as np
 from tensorgrad.kernels import direct, machine, tiles
 from tensorgrad.kernels.code import Code, address, module, parallel, words
 from tensorgrad.kernels.mathematics import literal
+from tensorgrad.kernels.tiles import function
 
 TABLE = words("""threads x w bias out flags g gw taps scratch N C O groups Cg Og H W ph pw OH OW rows across wide together
     CP OP OG CG wo wc LS GS V M OUT SB VJ MJ WJ KJ""")
@@ -66,23 +67,6 @@ class Parts(tiles.Masked):
         """rows' tile rows, for a tile of vectors as a list of lists."""
         columns = [rows(column, self.plus, self.minus) for column in zip(*tile, strict=True)]
         return [rows(row, self.plus, self.minus) for row in zip(*columns, strict=True)]
-
-    def turned(self, rows):
-        """Rows of a square of numbers become its columns: each round interleaves the first half of them with the second."""
-        lanes = self.lanes
-        low = [(k % 2) * lanes + k // 2 for k in range(lanes)]
-        orders = [", ".join(f"i32 {n + half}" for n in low) for half in (0, lanes // 2)]
-        for _ in range(lanes.bit_length() - 1):
-            rows = [
-                self.code.add(f"shufflevector {self.type} {x}, {self.type} {y}, <{lanes} x i32> <{order}>")
-                for x, y in zip(rows, rows[lanes // 2 :], strict=False)
-                for order in orders
-            ]
-        return rows
-
-
-def function(name, parameters, declared):
-    return Code(name, [tuple(p.split()) for p in parameters.split(",")], declared)
 
 
 def write_line(kind, lanes, declared):

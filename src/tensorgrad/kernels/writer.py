@@ -1,5 +1,6 @@
 """A whole program in LLVM's language: functions of nests, each once, and functions that run a list of steps."""
 
+from tensorgrad.kernels import product
 from tensorgrad.kernels.emit import LOOP, THREADS_FROM, Nest
 from tensorgrad.kernels.mathematics import Body, literal
 from tensorgrad.kernels.schedule import contiguous
@@ -53,6 +54,7 @@ class Writer:
     def segment(self, name, steps):
         """The function that runs steps one after another; its argument is the table of pointers."""
         body, pointers = Body(self.declared), {}
+        body.lines.append(f"  %numbers = alloca [{len(product.TABLE)} x i64]")
 
         def pointer(base):
             slot = self.slots[self.stores.get(base, base)]
@@ -102,9 +104,10 @@ class Writer:
             ]  # fmt: skip
 
     def call_product(self, body, value, pointer):
-        """Matrix products by BLAS, one for each of the batch."""
+        """Matrix products: all of the batch at once, or by BLAS one after the other."""
         a, b = self.plan.operands[value]
         single = value.dtype.itemsize == 4
+        kind = "f4" if single else "f8"
         function, t = self.products[0 if single else 1], "float" if single else "double"
         self.declared[function] = (
             f"declare void @{function}(i32, i32, i32, i64, i64, i64, {t}, ptr, i64, ptr, i64, {t}, ptr, i64)"
@@ -115,15 +118,34 @@ class Writer:
         flag_b, lead_b = _storage(b.strides[-2:], k, m)
         batch, out = value.shape[:-2], contiguous(value.shape)
         pointers = [pointer(a.base), pointer(b.base), pointer(value)]
-        one, zero = literal(1, "f4" if single else "f8"), literal(0, "f4" if single else "f8")
+        one, zero = literal(1, kind), literal(0, kind)
         batch, strides = merged(batch, [a.strides[:-2], b.strides[:-2], out[:-2]])
 
-        def call(places):
+        def located(places):
             at = []
             for p, place, offset in zip(pointers, places, (a.offset, b.offset, 0), strict=True):
                 if offset:
                     place = body.add(f"add i64 {place}, {offset}")
                 at.append(p if place == "0" else body.add(f"getelementptr {t}, ptr {p}, i64 {place}"))
+            return at
+
+        def together(places):
+            inner = [[*s[-2:], *x.strides[-2:]] for s, x in zip(strides, (a, b), strict=False)]
+            inner.append([*strides[2][-2:], *out[-2:]])
+            numbers = product.numbers(kind, (n, m, k), *inner, batch[-2:], self.threads)
+            for place, x in enumerate([*numbers, *located(places)]):
+                to = body.add(f"getelementptr i64, ptr %numbers, i64 {place}")
+                body.lines.append(f"  store {'ptr' if type(x) is str else 'i64'} {x}, ptr {to}")
+            body.lines.append(f"  call void @{name}(ptr %numbers)")
+
+        if product.suits(n, m, k):
+            name = product.symbol(kind)
+            self.declared[name] = f"declare void @{name}(ptr)"
+            self.batches(body, batch[:-2], [s[:-2] for s in strides], ["0", "0", "0"], together)
+            return
+
+        def call(places):
+            at = located(places)
             body.lines.append(
                 f"  call void @{function}(i32 101, i32 {flag_a}, i32 {flag_b}, i64 {n}, i64 {m}, i64 {k}, {t} {one}, ptr {at[0]}, "
                 f"i64 {lead_a}, ptr {at[1]}, i64 {lead_b}, {t} {zero}, ptr {at[2]}, i64 {m})"
