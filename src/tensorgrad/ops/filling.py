@@ -38,7 +38,8 @@ def copy_(self, src, non_blocking=False):
     if fitting.is_number(src):
         src = wrap(np.asarray(src))
     check_tensor("copy_", src, "other", 1)
-    if type(src._array) is ndarray and type(self._array) is ndarray and src.shape != self.shape:
+    shape = src._spec.shape
+    if shape and shape != self._spec.shape and type(src._array) is ndarray and type(self._array) is ndarray:
         fit = len(src.shape) <= len(self.shape) and all(
             n in (1, m) for n, m in zip(reversed(src.shape), reversed(self.shape), strict=False)
         )

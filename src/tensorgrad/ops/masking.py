@@ -17,7 +17,7 @@ PUBLIC = {"": "masked_fill masked_scatter"}
 def _masked_fill_kernel(x, mask, value, inplace=False):
     if not inplace:
         x = x.copy()
-    np.copyto(x, value, where=np.broadcast_to(mask, x.shape))
+    np.copyto(x, value, where=mask)
     return x
 
 
