@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tensorgrad as torch
-from tensorgrad.backends.choosing import keep, select
+from tensorgrad.backends.choosing import at_least_zero, keep, select, times
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
@@ -37,3 +37,19 @@ def test_an_infinite_gradient_does_not_reach_what_was_not_chosen(function, size)
     assert (g[x < 0] == 0).all() and torch.allclose(g[x > 0], 1 / x[x > 0])
     (first,) = torch.autograd.grad(function(x).log().sum(), x, create_graph=True)
     assert (first[x < 0] == 0).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("size", [5, 40_000, 100_001, 300_000])
+def test_at_least_zero_and_results_written_elsewhere(dtype, size):
+    random = np.random.default_rng(0)
+    a = random.normal(size=size).astype(dtype)
+    a[::7], a[1::5], a[2], a[3] = np.nan, np.inf, -0.0, -np.inf
+    mask, room = random.random(size) < 0.3, np.empty(size, dtype)
+    np.testing.assert_array_equal(at_least_zero(a), np.maximum(a, 0))
+    assert at_least_zero(a, out=room) is room
+    np.testing.assert_array_equal(room, np.maximum(a, 0))
+    np.testing.assert_array_equal(at_least_zero(a[::-1]), np.maximum(a[::-1], 0))
+    np.testing.assert_array_equal(times(a, mask, out=room), np.where(mask, a, dtype(0)))
+    np.testing.assert_array_equal(room, np.where(mask, a, dtype(0)))
+    np.testing.assert_array_equal(times(a, a[::-1], out=room), a * a[::-1])

@@ -3,11 +3,14 @@
 Numbers that are not chosen play no part, be they infinite or no numbers: a product with 0 and 1 would keep them.
 """
 
+import functools
+
 import numpy as np
 
 BOOL = np.dtype(bool)
 WORDS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 LEAST, BLOCK = 1 << 12, 1 << 15  # where it pays, and how many numbers stay in the cache
+ZEROS = 1 << 16  # how many are kept
 
 
 def select(condition, a, b):
@@ -36,31 +39,39 @@ def select(condition, a, b):
     return out
 
 
-def at_least_zero(x):
-    """np.maximum(x, 0); NumPy is twice as fast at clipping large arrays.
+def at_least_zero(x, out=None):
+    """np.maximum(x, 0); NumPy is three times as fast beside an array of zeros as beside a number.
 
     >>> at_least_zero(np.array([-1.0, 2.0]))
     array([0., 2.])
     """
-    if type(x) is np.ndarray and x.size >= LEAST and x.dtype in WORDS:
-        y = np.clip(x, 0, np.inf)
-        y += 0  # -0.0 becomes 0.0
-        return y
-    return np.maximum(x, 0)
+    if type(x) is not np.ndarray or x.size < LEAST or x.dtype not in WORDS or not x.flags.c_contiguous:
+        return np.maximum(x, 0, out=out)
+    out = np.empty(x.shape, x.dtype) if out is None else out
+    numbers, room, zeros = x.reshape(-1), out.reshape(-1), _zeros(x.dtype.char)
+    for start in range(0, x.size, ZEROS):
+        part = numbers[start : start + ZEROS]
+        np.maximum(part, zeros[: part.size], room[start : start + ZEROS])
+    return out
 
 
-def times(g, slope):
+@functools.cache
+def _zeros(kind):
+    return np.zeros(ZEROS, kind)
+
+
+def times(g, slope, out=None):
     """g times a slope; where the slope is a mask, what it leaves out is 0.
 
     >>> times(np.array([np.inf, 2.0]), np.array([False, True]))
     array([0., 2.])
     """
     if getattr(slope, "dtype", None) == BOOL:
-        return keep(g, slope) if type(g) is np.ndarray else np.where(slope, g, 0)
-    return g * slope
+        return keep(g, slope, out) if type(g) is np.ndarray else np.where(slope, g, 0)
+    return g * slope if out is None else np.multiply(g, slope, out)
 
 
-def keep(g, mask):
+def keep(g, mask, out=None):
     """np.where(mask, g, 0).
 
     >>> keep(np.array([np.inf, 2.0]), np.array([False, True]))
@@ -71,8 +82,11 @@ def keep(g, mask):
         word is None or g.size < LEAST or g.shape != mask.shape
         or not (g.flags.c_contiguous and mask.flags.c_contiguous)
     ):  # fmt: skip
-        return np.where(mask, g, g.dtype.type(0))
+        result = np.where(mask, g, g.dtype.type(0))
+        if out is None:
+            return result
+        out[...] = result
+        return out
     bits = mask.view(np.int8).astype(word)
     np.negative(bits, bits)
-    bits &= g.view(word)
-    return bits.view(g.dtype)
+    return np.bitwise_and(bits, g.view(word), bits if out is None else out.view(word)).view(g.dtype)

@@ -17,10 +17,10 @@ A, B, C, D, E, F = (
 ONE, HALF, MINUS_HALF, DENSITY = (np.array(number, np.float32) for number in (1, 0.5, -0.5, 1 / math.sqrt(2 * math.pi)))
 
 
-def _twice_below(x):
+def _twice_below(x, out=None):
     """Twice the probability that a normal variable is below x, and a block of scratch."""
     square = np.multiply(x, x, out=np.empty_like(x))
-    y = np.add(square, F, out=np.empty_like(x))
+    y = np.add(square, F, out=np.empty_like(x) if out is None else out)
     np.divide(E, y, out=y)
     y += square
     y += D
@@ -40,9 +40,10 @@ def gelu(x, out=None):
     >>> gelu(np.array([-1.0, 0.0, 1.0], np.float32))
     array([-0.15865526,  0.        ,  0.8413447 ], dtype=float32)
     """
-    y, _ = _twice_below(x)
+    y, _ = _twice_below(x, out)
     y *= x
-    return np.multiply(y, HALF, out=y if out is None else out)
+    y *= HALF
+    return y
 
 
 def gelu_slope(x):

@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 from tensorgrad.backends import crew
-from tensorgrad.backends.choosing import BOOL, times
+from tensorgrad.backends.choosing import times
 from tensorgrad.backends.crew import writes
 from tensorgrad.spec import LARGE
 
@@ -142,10 +142,7 @@ def fused_gradient(slope):
         """The gradient of arrays, with the numbers where they belong."""
         g, *arrays, order = arguments
         arrays = iter(arrays)
-        factor = slope(*[next(arrays) if value is ... else value for value in order])
-        if out is None or getattr(factor, "dtype", None) == BOOL:
-            return times(g, factor)
-        return np.multiply(g, factor, out=out)
+        return times(g, slope(*[next(arrays) if value is ... else value for value in order]), out)
 
     return call
 
