@@ -39,13 +39,14 @@ def write_turned(kind, lanes, vectors, declared):
     """A panel of b where the numbers of a column are neighbours: squares of them are turned."""
     code = function(f"turned{vectors}", "ptr b,i64 BM,i64 k,i64 left,ptr to", declared)
     v, last = Masked(code, kind, lanes), code.minus("%left", 1)
-    with code.loop(0, "%k", lanes) as k:
-        mask = v.where("slt", code.minus("%k", k))
-        for n in range(vectors):
-            rows = []
+    for n in range(vectors):
+        with code.loop(0, "%k", lanes) as k:
+            mask, rows = v.where("slt", code.minus("%k", k)), []
             for j in range(lanes):  # the last column stands for those behind it
                 column = code.least(n * lanes + j, last) if n == vectors - 1 else n * lanes + j
-                rows.append(v.load_where(mask, v.beside("%b", code.plus(code.times(column, "%BM"), k))))
+                line = code.times(column, "%BM")
+                v.prefetch("%b", code.plus(code.plus(line, k), 8 * lanes))
+                rows.append(v.load_where(mask, v.beside("%b", code.plus(line, k))))
             for j, row in enumerate(v.turned(rows)):
                 v.store(row, "%to", code.plus(code.times(code.plus(k, j), vectors * lanes), n * lanes))
     return code
@@ -66,6 +67,7 @@ def write_rows(kind, lanes, vectors, declared):
         with code.loop(0, "%k") as k:
             panel, at = code.at("%b", code.times(k, "%BK"), v.scalar), code.times(k, "%AK")
             seen = [v.load(panel, n * lanes) for n in range(vectors)]
+            v.prefetch(lines[0], code.plus(at, code.times("%AK", 24)))  # columns of a lie far from each other
             for r in range(rows):
                 number = v.spread(code.load(lines[r], at, v.scalar))
                 for n in range(vectors):
@@ -120,19 +122,19 @@ def write_panels(code, f, low, high, depth, vectors, lanes, panel, clipped):
     """The parts from low to high of one product."""
     t, wide = code.t, vectors * lanes
     end = code.over(code.plus(high, code.minus(f["chunks"], 1)), f["chunks"])
-    with code.loop(code.over(low, f["chunks"]), end) as p:
-        start = code.times(p, f["chunks"])
-        n0, n1 = (code.least(code.times(clipped(x, start, f["chunks"]), f["rows"]), f["n"]) for x in (low, high))
-        rows, m = code.minus(n1, n0), code.times(p, wide)
-        left = code.minus(f["m"], m)
-        beside = code.compare("eq", f["BM"], 1)
-        few = code.compare("slt", rows, COPIED_FROM)
-        with code.loop(0, f["k"], depth) as k:
-            some = code.least(depth, code.minus(f["k"], k))
+    beside = code.compare("eq", f["BM"], 1)
+    with code.loop(0, f["k"], depth) as k:  # rows of a are near for all panels
+        some = code.least(depth, code.minus(f["k"], k))
+        first = code.add(f"zext i1 {code.compare('eq', k, 0)} to i64")
+        with code.loop(code.over(low, f["chunks"]), end) as p:
+            start = code.times(p, f["chunks"])
+            n0, n1 = (code.least(code.times(clipped(x, start, f["chunks"]), f["rows"]), f["n"]) for x in (low, high))
+            rows, m = code.minus(n1, n0), code.times(p, wide)
+            left = code.minus(f["m"], m)
+            few = code.compare("slt", rows, COPIED_FROM)
             b = code.at(f["b"], code.plus(code.times(k, f["BK"]), code.times(m, f["BM"])), t)
             a = code.at(f["a"], code.plus(code.times(n0, f["AR"]), code.times(k, f["AK"])), t)
             out = code.at(f["out"], code.plus(code.times(n0, f["CR"]), m), t)
-            first = code.add(f"zext i1 {code.compare('eq', k, 0)} to i64")
             for n in range(1, vectors + 1):
                 here = code.compare("sgt", left, (n - 1) * lanes)
                 if n < vectors:

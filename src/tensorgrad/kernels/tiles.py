@@ -118,6 +118,11 @@ class Masked(Vectors):
                     one = Masked(code, self.kind, 1)
                     one.store(change(one, one.load(source, j)), target, j)
 
+    def prefetch(self, pointer, place):
+        """Ask for what will be read soon."""
+        self.code.declared["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+        self.code.lines.append(f"  call void @llvm.prefetch.p0(ptr {self.beside(pointer, place)}, i32 0, i32 3, i32 1)")
+
     def beside(self, pointer, place):
         """An address that need not lie in the array."""
         return self.code.add(f"getelementptr {self.scalar}, ptr {pointer}, i64 {place}")

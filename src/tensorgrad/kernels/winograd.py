@@ -74,7 +74,6 @@ def write_line(kind, lanes, declared):
     parameters = "ptr x,i64 area,i64 C,ptr to,i64 CP,i64 first,i64 last,i64 count,i64 ahead"
     code = function("line", parameters, declared)
     v = Parts(code, kind, lanes)
-    declared["llvm.prefetch.p0"] = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
     with code.loop(0, "%count", lanes) as p:
         after = v.where("sge", code.minus("%first", p))
         mask = code.add(f"and <{lanes} x i1> {after}, {v.where('slt', code.minus('%last', p))}")
@@ -84,8 +83,7 @@ def write_line(kind, lanes, declared):
                 channel = code.least(code.plus(c, k), code.minus("%C", 1))
                 place = code.plus(code.times(channel, "%area"), p)
                 rows.append(v.load_where(mask, v.beside("%x", place)))
-                coming = v.beside("%x", code.plus(place, "%ahead"))
-                code.lines.append(f"  call void @llvm.prefetch.p0(ptr {coming}, i32 0, i32 3, i32 1)")
+                v.prefetch("%x", code.plus(place, "%ahead"))
             for k, row in enumerate(v.turned(rows)):
                 v.store(row, "%to", code.plus(code.times(code.plus(p, k), "%CP"), c))
     return code
