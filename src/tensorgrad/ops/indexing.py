@@ -286,7 +286,7 @@ def getitem(self, index):
     tensor([0, 2])
     """
     kind, shape = type(index), self._spec.shape
-    if kind is int or kind is slice or kind is tuple:  # the commonest
+    if kind is tuple or kind in SIMPLE:  # the commonest
         found = _basic(shape, index if kind is tuple else (index,))
         if found is not None:
             view, params = found
@@ -300,7 +300,7 @@ def getitem(self, index):
         and type(self._array) is ndarray
         and all(map(_is_places, places))
     ):
-        return _pick(self, places, range(len(places)))  # NumPy looks for what is out of bounds
+        return _taken(self, places, tuple(range(len(places))))  # NumPy looks for what is out of bounds
     if not self._spec.shape and index not in ((), None, Ellipsis) and not _mask_like(index):
         raise (
             IndexError(
@@ -326,11 +326,14 @@ def _mask_like(index):
 
 
 def _pick(x, arrays, places):
+    return _taken(x, [a if isinstance(a, fitting.Tensor) else wrap(a) for a in arrays], tuple(places))
+
+
+def _taken(x, indices, places):
     try:
-        tensors = [a if isinstance(a, fitting.Tensor) else wrap(a) for a in arrays]
-        return _take_primitive.apply((x, *tensors), (tuple(places),))
+        return _take_primitive.apply((x, *indices), (places,))
     except (IndexError, ValueError) as error:
-        raise _index_error(error, arrays) from None
+        raise _index_error(error, indices) from None
 
 
 def _index_error(error, arrays):
