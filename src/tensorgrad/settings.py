@@ -5,6 +5,7 @@ told again, so that a program that sets it runs on.
 """
 
 import ctypes
+import functools
 import os
 import warnings
 from contextlib import suppress
@@ -18,6 +19,7 @@ chosen = {"threads": None, "interop": None, "precision": "highest", "determinist
           "warn_always": False}  # fmt: skip
 
 
+@functools.cache
 def cores():
     """How many cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -29,13 +31,13 @@ def _usable():
     return int(said) if said.isdecimal() and int(said) else cores()
 
 
-def _blas():
-    """OpenBLAS's function that sets its number of threads, as NumPy's wheels ship it; None for another BLAS."""
+def openblas(function):
+    """A function of OpenBLAS, as NumPy's wheels ship it, to call through ctypes; None for another BLAS."""
     for folder in (Path(np.__file__).parent.parent / "numpy.libs", Path(np.__file__).parent / ".dylibs"):
         for file in folder.glob("libscipy_openblas*"):
             with suppress(OSError):
                 library = ctypes.CDLL(str(file))
-                for name in ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads"):
+                for name in (f"scipy_openblas_{function}64_", f"scipy_openblas_{function}"):
                     if hasattr(library, name):
                         return getattr(library, name)
     return None
@@ -62,7 +64,7 @@ def set_num_threads(num: int) -> None:
     if num < 1:
         raise RuntimeError("set_num_threads expects a positive integer")
     chosen["threads"] = num
-    setter = _blas()
+    setter = openblas("set_num_threads")
     if setter is None:
         warnings.warn(
             "set_num_threads: NumPy's BLAS is not OpenBLAS, so its threads stay as they are; set them in the environment "
@@ -70,7 +72,7 @@ def set_num_threads(num: int) -> None:
             stacklevel=2,
         )
     else:
-        setter(num)
+        setter(min(num, cores()))
 
 
 def get_num_interop_threads() -> int:

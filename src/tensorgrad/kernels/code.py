@@ -7,6 +7,7 @@ its functions are written here: `with code.loop(0, n) as i` and plain methods fo
 import contextlib
 
 from tensorgrad.kernels.mathematics import Body, Floats, literal
+from tensorgrad.kernels.pool import RUN
 
 
 class Code(Body):
@@ -201,73 +202,16 @@ attributes #1 = { nounwind noinline "no-trapping-math"="true" "min-legal-vector-
 
 
 def parallel(name, work, declared, most):
-    """The text of a public function of one pointer that runs work(pointer, number, count) in `count` threads.
+    """The text of a public function of one pointer that runs work(pointer, number, count) for every number, shared by threads.
 
     The count is the first number that the pointer points at.
     """
     if most == 1:
         return f"define void @{name}(ptr %table) #1 {{\n  call void @{work}(ptr %table, i64 0, i64 1)\n  ret void\n}}"
-    declared["pthread_create"] = "declare i32 @pthread_create(ptr, ptr, ptr, ptr)"
-    declared["pthread_join"] = "declare i32 @pthread_join(i64, ptr)"
-    return f"""define internal ptr @{name}_thread(ptr %row) #1 {{
-  %table = load ptr, ptr %row
-  %p1 = getelementptr i64, ptr %row, i64 1
-  %number = load i64, ptr %p1
-  %p2 = getelementptr i64, ptr %row, i64 2
-  %count = load i64, ptr %p2
-  call void @{work}(ptr %table, i64 %number, i64 %count)
-  ret ptr null
-}}
-
-define void @{name}(ptr %table) #1 {{
-entry:
-  %handles = alloca [{most} x i64]
-  %failed = alloca [{most} x i32]
-  %rows = alloca [{3 * most} x i64]
+    declared[RUN] = f"declare void @{RUN}(ptr, ptr, i64)"
+    return f"""define void @{name}(ptr %table) #1 {{
   %count = load i64, ptr %table
-  br label %start
-start:
-  %i = phi i64 [ 1, %entry ], [ %i2, %started ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %started, label %own
-started:
-  %at = mul i64 %i, 3
-  %row = getelementptr i64, ptr %rows, i64 %at
-  store ptr %table, ptr %row
-  %row1 = getelementptr i64, ptr %row, i64 1
-  store i64 %i, ptr %row1
-  %row2 = getelementptr i64, ptr %row, i64 2
-  store i64 %count, ptr %row2
-  %handle = getelementptr i64, ptr %handles, i64 %i
-  %bad = call i32 @pthread_create(ptr %handle, ptr null, ptr @{name}_thread, ptr %row)
-  %kept = getelementptr i32, ptr %failed, i64 %i
-  store i32 %bad, ptr %kept
-  %i2 = add i64 %i, 1
-  br label %start
-own:
-  call void @{work}(ptr %table, i64 0, i64 %count)
-  br label %wait
-wait:
-  %j = phi i64 [ 1, %own ], [ %j2, %next ]
-  %left = icmp slt i64 %j, %count
-  br i1 %left, label %look, label %done
-look:
-  %was = getelementptr i32, ptr %failed, i64 %j
-  %wrong = load i32, ptr %was
-  %fine = icmp eq i32 %wrong, 0
-  br i1 %fine, label %join, label %self
-join:
-  %place = getelementptr i64, ptr %handles, i64 %j
-  %h = load i64, ptr %place
-  %r = call i32 @pthread_join(i64 %h, ptr null)
-  br label %next
-self:
-  call void @{work}(ptr %table, i64 %j, i64 %count)
-  br label %next
-next:
-  %j2 = add i64 %j, 1
-  br label %wait
-done:
+  call void @{RUN}(ptr @{work}, ptr %table, i64 %count)
   ret void
 }}"""
 

@@ -16,7 +16,7 @@ from tensorgrad.kernels.symbol import Symbol, recordable
 from tensorgrad.kernels.values import CannotRecord, Graph, in_order, merged
 
 COST = {"exp": 6, "log": 8, "tanh": 10, "erf": 10, "expm1": 8, "log1p": 10, "divide": 2, "sqrt": 2}  # in additions
-THREADS_FROM = 200_000  # additions from which a second thread pays for its start
+THREADS_FROM = 100_000  # additions from which a second thread pays
 FORMS = 16  # of one function: beyond this its numbers change all the time, and NumPy does it
 DEPTH = 3  # dimensions of a loop nest
 empty = np.empty

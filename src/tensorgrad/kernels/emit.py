@@ -12,7 +12,7 @@ LONG_SUM = 1 << 14  # numbers that are added up in one row
 LONG = 8  # turns from which an inner loop stays a loop, so that it is vectorised and not the loop around it
 LOOP = ", !loop"  # where its metadata will stand
 BARRIERS = ("embed", "scatter", "gather")
-THREADS_FROM = 6_000_000  # element operations in a nest from which a second thread pays for its start (30 us and more)
+THREADS_FROM = 200_000  # element operations in a nest from which a second thread pays
 COST = {"exp": 12, "log": 14, "tanh": 20, "erf": 25, "power": 40, "divide": 3, "sqrt": 4}
 
 

@@ -6,6 +6,7 @@ only costs time.
 """
 
 import ctypes
+import functools
 import hashlib
 import os
 import sys
@@ -13,6 +14,7 @@ import threading
 from pathlib import Path
 
 from tensorgrad import settings
+from tensorgrad.kernels import pool
 
 _state = {"lock": threading.Lock(), "engine": None, "products": None}
 
@@ -43,14 +45,10 @@ def available():
     return _state["available"]
 
 
+@functools.cache
 def most_threads():
     """The most threads that a nest of loops is ever shared among."""
-    if sys.platform == "win32":
-        return 1
-    try:
-        return min(len(os.sched_getaffinity(0)), 16)
-    except AttributeError:
-        return min(os.cpu_count() or 1, 16)
+    return 1 if sys.platform == "win32" else min(settings.cores(), 16)
 
 
 def threads():
@@ -74,6 +72,7 @@ class Engine:
         self.engine.set_object_cache(self.compiled, self.cached)
         self.objects = {}  # module identifier -> object code that came out of a compilation
         self.ready = {}  # content -> (keep, addresses)
+        self.pool = False  # whether it is there
 
     def new_machine(self):
         return self.target.create_target_machine(
@@ -101,6 +100,9 @@ class Engine:
 
     def functions(self, text, names, keep=True):
         """The addresses of the functions in a module, compiled now or ever before."""
+        if pool.RUN in text and not self.pool:
+            self.pool = True
+            pool.start(self)
         key = content(text, self)
         found = self.ready.get(key)
         if found is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from tensorgrad.kernels import machine
 from tensorgrad.kernels.code import Part, address, module, parallel, words
 
-THREADS_FROM = 100_000  # numbers from which a second thread pays for its start
+THREADS_FROM = 40_000  # numbers from which a second thread pays
 NORMAL = words("threads A B J K given centred by_place ws_b ws_j bs_b bs_j inverse eps x out mean rstd var w b")
 BACK = words("threads A B J K given centred by_place ws_b ws_j GW inverse g x gx mean rstd w gw gb")
 SOFT = words("threads R C x out g")

@@ -3,6 +3,7 @@
 from tensorgrad.kernels import product
 from tensorgrad.kernels.emit import LOOP, THREADS_FROM, Nest
 from tensorgrad.kernels.mathematics import Body, literal
+from tensorgrad.kernels.pool import RUN
 from tensorgrad.kernels.schedule import contiguous
 from tensorgrad.kernels.values import merged
 
@@ -35,21 +36,20 @@ class Writer:
             body = body.replace(LOOP, f", !llvm.loop !{len(self.functions) + 1}")
             self.texts.append(f"define internal void @{name}({parameters}{comma}i64 %lo, i64 %hi) #1 {{\n{body}\n}}")
             if threads > 1:
-                self.texts.append(self.thread(name, len(bases)))
+                self.texts.append(self.work(name, len(bases), nest.sizes[0]))
         return name, bases, threads, nest.sizes[0] if nest.sizes else 1
 
-    def thread(self, name, count):
-        """The function that a second thread starts in: it takes its arguments out of a row of numbers."""
-        lines = []
-        for n in range(count + 2):
-            lines.append(f"  %a{n} = getelementptr i64, ptr %row, i64 {n}")
-            lines.append(f"  %v{n} = load {'ptr' if n < count else 'i64'}, ptr %a{n}")
-        args = ", ".join([*[f"ptr %v{n}" for n in range(count)], f"i64 %v{count}", f"i64 %v{count + 1}"])
-        return (
-            f"define internal ptr @{name}_thread(ptr %row) #0 {{\n"
-            + "\n".join(lines)
-            + f"\n  call void @{name}({args})\n  ret ptr null\n}}"
-        )
+    def work(self, name, count, size):
+        """A share of a nest, as the pool calls it: the pointers come out of a table."""
+        body = Body(self.declared)
+        places = [body.add(f"getelementptr ptr, ptr %table, i64 {n}") for n in range(count)]
+        args = [f"ptr {body.add(f'load ptr, ptr {place}')}" for place in places]
+        for number in ("%t", body.add("add i64 %t, 1")):
+            part = body.add(f"mul i64 {number}, {size}")
+            args.append(f"i64 {body.add(f'sdiv i64 {part}, %T')}")
+        body.lines += [f"  call void @{name}({', '.join(args)})", "  ret void"]
+        lines = "\n".join(body.lines)
+        return f"define internal void @{name}_work(ptr %table, i64 %t, i64 %T) #0 {{\n{lines}\n}}"
 
     def segment(self, name, steps):
         """The function that runs steps one after another; its argument is the table of pointers."""
@@ -79,29 +79,11 @@ class Writer:
         if threads == 1:
             body.lines.append(f"  call void @{name}({', '.join([*args, 'i64 0', f'i64 {size}'])})")
             return
-        self.declared["pthread_create"] = "declare i32 @pthread_create(ptr, ptr, ptr, ptr)"
-        self.declared["pthread_join"] = "declare i32 @pthread_join(i64, ptr)"
-        bounds = [size * n // threads for n in range(threads + 1)]
-        started = []
-        for n in range(1, threads):
-            row = body.add(f"alloca [{len(args) + 2} x i64]")
-            for k, r in enumerate(registers):
-                body.lines.append(f"  store ptr {r}, ptr {body.add(f'getelementptr i64, ptr {row}, i64 {k}')}")
-            for k, bound in ((len(args), bounds[n]), (len(args) + 1, bounds[n + 1])):
-                body.lines.append(f"  store i64 {bound}, ptr {body.add(f'getelementptr i64, ptr {row}, i64 {k}')}")
-            handle = body.add("alloca i64")
-            failed = body.add(f"call i32 @pthread_create(ptr {handle}, ptr null, ptr @{name}_thread, ptr {row})")
-            started.append((handle, failed, bounds[n], bounds[n + 1]))
-        body.lines.append(f"  call void @{name}({', '.join([*args, 'i64 0', f'i64 {bounds[1]}'])})")
-        for handle, failed, low, high in started:
-            body.count += 1
-            n = body.count
-            body.lines += [
-                f"  %ok{n} = icmp eq i32 {failed}, 0", f"  br i1 %ok{n}, label %join{n}, label %self{n}", f"join{n}:",
-                f"  %h{n} = load i64, ptr {handle}", f"  call i32 @pthread_join(i64 %h{n}, ptr null)", f"  br label %on{n}",
-                f"self{n}:", f"  call void @{name}({', '.join([*args, f'i64 {low}', f'i64 {high}'])})",
-                f"  br label %on{n}", f"on{n}:",
-            ]  # fmt: skip
+        self.declared[RUN] = f"declare void @{RUN}(ptr, ptr, i64)"
+        row = body.add(f"alloca [{len(args)} x ptr]")
+        for k, r in enumerate(registers):
+            body.lines.append(f"  store ptr {r}, ptr {body.add(f'getelementptr ptr, ptr {row}, i64 {k}')}")
+        body.lines.append(f"  call void @{RUN}(ptr @{name}_work, ptr {row}, i64 {threads})")
 
     def call_product(self, body, value, pointer):
         """Matrix products: all of the batch at once, or by BLAS one after the other."""

@@ -15,7 +15,7 @@ from tensorgrad.optim.vocabulary import OnArrays
 
 FUSE_FROM = 20_000  # elements of all parameters together: below that the arrays' way is as fast, and needs no compiler
 AFTER = 10_000_000  # elements updated on arrays, before the compiler is started for this alone
-THREADS_FROM = 1_000_000  # elements from which a second thread pays: an update waits for memory more than it computes
+THREADS_FROM = 100_000  # elements from which a second thread pays
 NUMBERS = 64  # options that a rule may have
 HEAD = 4  # fields of the table before the parameters: threads, elements, parameters, where the numbers are
 
