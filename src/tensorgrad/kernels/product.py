@@ -21,34 +21,28 @@ LEAST = 8  # rows and columns from which it is faster than BLAS
 THREADS_FROM = 1_000_000  # multiply-adds from which a second thread pays
 
 
-def write_columns(kind, lanes, vectors, declared):
-    """A panel of b where the numbers of a row are neighbours."""
-    code = function(f"columns{vectors}", "ptr b,i64 BK,i64 k,i64 left,ptr to", declared)
+def write_columns(kind, lanes, declared):
+    """`left` columns of b, at most a vector, where the numbers of a row are neighbours; rows of a panel are `pitch` apart."""
+    code = function("columns", "ptr b,i64 BK,i64 k,i64 left,ptr to,i64 pitch", declared)
     v = Masked(code, kind, lanes)
-    mask = v.where("slt", code.minus("%left", (vectors - 1) * lanes))
+    mask = v.where("slt", "%left")
     with code.loop(0, "%k") as k:
-        line, to = v.beside("%b", code.times(k, "%BK")), code.times(k, vectors * lanes)
-        for n in range(vectors):
-            place = v.beside(line, n * lanes)
-            x = v.load_where(mask, place) if n == vectors - 1 else v.load(place, 0)
-            v.store(x, "%to", code.plus(to, n * lanes))
+        v.store(v.load_where(mask, v.beside("%b", code.times(k, "%BK"))), "%to", code.times(k, "%pitch"))
     return code
 
 
-def write_turned(kind, lanes, vectors, declared):
-    """A panel of b where the numbers of a column are neighbours: squares of them are turned."""
-    code = function(f"turned{vectors}", "ptr b,i64 BM,i64 k,i64 left,ptr to", declared)
+def write_turned(kind, lanes, declared):
+    """The same where the numbers of a column are neighbours: squares of them are turned."""
+    code = function("turned", "ptr b,i64 BM,i64 k,i64 left,ptr to,i64 pitch", declared)
     v, last = Masked(code, kind, lanes), code.minus("%left", 1)
-    for n in range(vectors):
-        with code.loop(0, "%k", lanes) as k:
-            mask, rows = v.where("slt", code.minus("%k", k)), []
-            for j in range(lanes):  # the last column stands for those behind it
-                column = code.least(n * lanes + j, last) if n == vectors - 1 else n * lanes + j
-                line = code.times(column, "%BM")
-                v.prefetch("%b", code.plus(code.plus(line, k), 8 * lanes))
-                rows.append(v.load_where(mask, v.beside("%b", code.plus(line, k))))
-            for j, row in enumerate(v.turned(rows)):
-                v.store(row, "%to", code.plus(code.times(code.plus(k, j), vectors * lanes), n * lanes))
+    with code.loop(0, "%k", lanes) as k:
+        mask, rows = v.where("slt", code.minus("%k", k)), []
+        for j in range(lanes):  # the last column stands for those behind it
+            line = code.times(code.least(j, last), "%BM")
+            v.prefetch("%b", code.plus(code.plus(line, k), 8 * lanes))
+            rows.append(v.load_where(mask, v.beside("%b", code.plus(line, k))))
+        for j, row in enumerate(v.turned(rows)):
+            v.store(row, "%to", code.times(code.plus(k, j), "%pitch"))
     return code
 
 
@@ -122,7 +116,7 @@ def write_panels(code, f, low, high, depth, vectors, lanes, panel, clipped):
     """The parts from low to high of one product."""
     t, wide = code.t, vectors * lanes
     end = code.over(code.plus(high, code.minus(f["chunks"], 1)), f["chunks"])
-    beside = code.compare("eq", f["BM"], 1)
+    beside, apart = (code.compare(how, f["BM"], 1) for how in ("eq", "ne"))
     with code.loop(0, f["k"], depth) as k:  # rows of a are near for all panels
         some = code.least(depth, code.minus(f["k"], k))
         first = code.add(f"zext i1 {code.compare('eq', k, 0)} to i64")
@@ -147,14 +141,13 @@ def write_panels(code, f, low, high, depth, vectors, lanes, panel, clipped):
                         code.set(seen, b, "ptr")
                         code.set(pitch, f["BK"], "i64")
                     copied = code.add(f"xor i1 {plain}, true")
-                    with code.when(code.add(f"and i1 {copied}, {beside}")):
-                        code.run(
-                            f"columns{n}", ("ptr", b), ("i64", f["BK"]), ("i64", some), ("i64", left), ("ptr", panel)
-                        )
-                    with code.when(code.add(f"and i1 {copied}, {code.compare('ne', f['BM'], 1)}")):
-                        code.run(
-                            f"turned{n}", ("ptr", b), ("i64", f["BM"]), ("i64", some), ("i64", left), ("ptr", panel)
-                        )
+                    with code.when(copied), code.loop(0, n) as vector:
+                        column = code.times(vector, lanes)
+                        source = code.at(b, code.times(column, f["BM"]), t)
+                        rest = ("i64", some), ("i64", code.minus(left, column)), ("ptr", code.at(panel, column, t))
+                        for condition, name, step in ((beside, "columns", "BK"), (apart, "turned", "BM")):
+                            with code.when(condition):
+                                code.run(name, ("ptr", source), ("i64", f[step]), *rest, ("i64", n * lanes))
                     code.run(
                         f"rows{n}", ("ptr", a), ("i64", f["AR"]), ("i64", f["AK"]), ("ptr", code.get(seen, "ptr")),
                         ("i64", code.get(pitch, "i64")), ("i64", some), ("ptr", out), ("i64", f["CR"]), ("i64", rows),
@@ -168,8 +161,8 @@ def compiled(kind):
     features, declared = machine.engine().features, {}
     lanes = direct.Shape(features, kind).lanes
     vectors = 4 if "+avx512f" in features or "+neon" in features else 2
-    writes = write_columns, write_turned, write_rows
-    codes = [write(kind, lanes, n, declared) for write in writes for n in range(1, vectors + 1)]
+    codes = [write(kind, lanes, declared) for write in (write_columns, write_turned)]
+    codes += [write_rows(kind, lanes, n, declared) for n in range(1, vectors + 1)]
     codes.append(write_work(kind, lanes, vectors, declared))
     public = [parallel("product", "work", declared, machine.most_threads())]
     return machine.functions(module(codes, public, declared), ["product"])[0], lanes * vectors
