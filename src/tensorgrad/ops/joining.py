@@ -32,6 +32,11 @@ def _concatenated(arrays, dim):
         whole = np.concatenate(arrays, dim)
     except ValueError:  # what has shape (0,) may be among others of any rank
         whole = np.concatenate([a for a in arrays if a.shape != (0,)], dim)
+    return _in_order(whole)
+
+
+def _in_order(whole):
+    """NumPy joins transposed arrays to a transposed one."""
     return whole if whole.flags.c_contiguous else np.ascontiguousarray(whole)
 
 
@@ -40,9 +45,8 @@ def _ndim(g):
 
 
 def _stacked(arrays, dim):
-    wide = [a.reshape(*a.shape[:dim], 1, *a.shape[dim:]) for a in arrays]
-    whole = np.concatenate(wide, dim)
-    return whole if whole.flags.c_contiguous else np.ascontiguousarray(whole)
+    wider = (*(builtins.slice(None),) * dim, None)
+    return _in_order(np.concatenate([a[wider] for a in arrays], dim))
 
 
 _cat = Primitive(

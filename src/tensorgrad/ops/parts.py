@@ -53,7 +53,7 @@ _alias = _index.variant("alias", "AliasBackward0")
 
 def _diagonal_kernel(x, params):
     offset, dim1, dim2 = params
-    result = np.diagonal(x, offset, dim1, dim2)
+    result = x.diagonal(offset, dim1, dim2) if type(x) is np.ndarray else np.diagonal(x, offset, dim1, dim2)
     if isinstance(result, np.ndarray) and not result.flags.writeable and x.flags.writeable:
         result.flags.writeable = True
     return result

@@ -85,7 +85,7 @@ def take_along_dim(input, indices, dim=None, *, out=None):
     if dim is None:
         input, indices, dim = input.reshape(-1), indices.reshape(-1), 0
     else:
-        if len(input.shape) != len(indices.shape):
+        if len(input._spec.shape) != len(indices._spec.shape):
             raise RuntimeError(
                 "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
                 f"{len(input.shape)} dimensions for input, and {len(indices.shape)} dimensions for indices"
@@ -95,13 +95,13 @@ def take_along_dim(input, indices, dim=None, *, out=None):
                 f"torch.take_along_dim(): dtype of indices should be Long but got {indices._spec.dtype.title}"
             )
         dim = dim_of(dim, len(input.shape))
-        rest = lambda shape: (*shape[:dim], 1, *shape[dim + 1 :])
-        shape = list(fitting.broadcast_shapes(rest(tuple(input.shape)), rest(tuple(indices.shape))))
-        if shape:
+        rest = [(*shape[:dim], 1, *shape[dim + 1 :]) for shape in (input._spec.shape, indices._spec.shape)]
+        if rest[0] != rest[1]:
+            shape = fitting.broadcast_shapes(*rest)
             input = input.expand(*shape[:dim], input.shape[dim], *shape[dim + 1 :])
             indices = indices.expand(*shape[:dim], indices.shape[dim], *shape[dim + 1 :])
     array, n = indices._array, input.shape[dim] if input.shape else 1
-    if type(array) is not ndarray or (array.size and array.min() < 0):
+    if type(array) is not ndarray or not within(array, n):
         check_bounds(indices, dim, n, low=-n)
         indices = indices % n
     return gather(input, dim, indices, out=out)
