@@ -9,9 +9,10 @@ of full size besides the input is the result. Half types are computed in float32
 import numpy as np
 
 from tensorgrad.backends import crew, native
-from tensorgrad.backends.precision import is_half
 from tensorgrad.backends.summing import column_sums, row_dots, row_sums
 from tensorgrad.spec import LARGE
+
+FEW = 1 << 11  # numbers for which a product of two vectors is quicker than two products that broadcast
 
 
 def normalize(x, w, b, eps, mean=None, rstd=None, centred=True):
@@ -24,10 +25,12 @@ def normalize(x, w, b, eps, mean=None, rstd=None, centred=True):
     """
     if _is_native(x, w, b):
         return native.module("rows").normalize(np.ascontiguousarray(x), w, b, eps, mean, rstd, centred)
-    w, b = _widened(x, w), _widened(x, b)
+    if x.dtype.itemsize == 2:
+        w, b = _widened(w), _widened(b)
     if x.size < LARGE:
-        y, *statistics = _normalize(False, None, x, w, b, eps, mean, rstd, centred)
-        return y.reshape(x.shape).astype(x.dtype, copy=False), *statistics
+        y, mean, rstd, variance = _normalize(False, None, x, w, b, eps, mean, rstd, centred)
+        y = y.reshape(x.shape)
+        return (y if y.dtype == x.dtype else y.astype(x.dtype)), mean, rstd, variance
     out, found = np.empty(x.shape, x.dtype), {}
 
     def work(low, high):
@@ -52,7 +55,8 @@ def normalize_gradient(g, x, w, mean, rstd, wanted, given=False, by_place=False,
     if _is_native(x, g, w):
         g, x = np.ascontiguousarray(g), np.ascontiguousarray(x)
         return native.module("rows").normalize_gradient(g, x, w, mean, rstd, wanted, given, by_place, centred)
-    w = _widened(x, w)
+    if x.dtype.itemsize == 2:
+        w = _widened(w)
     if x.size < LARGE:
         gx, gw, gb = _gradient(False, None, g, x, w, mean, rstd, wanted, given, by_place, centred)
         gx = None if gx is None else gx.reshape(x.shape).astype(x.dtype, copy=False)
@@ -99,11 +103,11 @@ def normalize_by_size_gradient(g, x, w, rows, wanted):
 
 def _is_native(x, *others):
     """Whether a compiled kernel is to do this: lines of neighbours that are worth a loop."""
-    return x.shape[2] * x.shape[3] >= 8 and native.suits(x, *others)
+    return x.size >= native.LEAST and x.shape[2] * x.shape[3] >= 8 and native.suits(x, *others)
 
 
-def _widened(x, w):
-    return w.astype(np.float32) if w is not None and x.dtype.itemsize == 2 else w
+def _widened(w):
+    return None if w is None else w.astype(np.float32)
 
 
 def _of(w, some):
@@ -159,8 +163,9 @@ def _with_scale(ufunc, x, w, out):
 
 def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
     """`normalize` of some groups; the result is flat."""
-    half, variance = is_half(x.dtype), None
-    count = x.shape[0] * x.shape[2] * x.shape[3]
+    half, variance = x.dtype.itemsize == 2, None
+    samples, _, channels, places = x.shape
+    count = samples * channels * places
     x, place = _single(x), None if out is None else _flat(out)
     y = None if half else place
     if centred:
@@ -176,6 +181,8 @@ def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
         np.divide(1, rstd, rstd)
     if w is not None and w.shape[2] == w.shape[3] == 1:
         y = np.multiply(x, (rstd * w.reshape(-1))[:, None], y)
+    elif w is not None and w.size == count and x.size <= FEW:
+        y = np.multiply(x, rstd[:, None].dot(w.reshape(1, -1)), y)
     else:
         y = np.multiply(x, rstd[:, None], y)
         if w is not None:
@@ -189,7 +196,7 @@ def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
 
 def _gradient(alone, out, g, x, w, mean, rstd, wanted, given, by_place, centred):
     """`normalize_gradient` of some groups: (flat, of the scale, of the shift)."""
-    half, (samples, _, channels, places) = is_half(x.dtype), x.shape
+    half, (samples, _, channels, places) = x.dtype.itemsize == 2, x.shape
     count = samples * channels * places
     g, x, place = _single(g), _single(x), None if out is None else _flat(out)
     y = None if half else place

@@ -211,6 +211,8 @@ _group = _declared("group", "NativeGroupNormBackward0")
 
 
 def _shape_of(name, normalized_shape):
+    if type(normalized_shape) is tuple and {*map(type, normalized_shape)} == {int}:
+        return normalized_shape
     if not isinstance(normalized_shape, (tuple, list)) or not all(is_int(n) for n in normalized_shape):
         raise TypeError(
             f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, not {kind_name(normalized_shape)}"
@@ -218,37 +220,50 @@ def _shape_of(name, normalized_shape):
     return tuple([int(n) for n in normalized_shape])
 
 
-def _check_layer(name, input, normalized_shape, weight, bias, star="*, "):
-    check_tensor(name, input)
-    wanted = _shape_of(name, normalized_shape)
+def _check_layer(name, input, normalized_shape, weight, bias, star="*, ", what=None):
+    """How many dimensions are normalized; what: PyTorch's name of the kernel that is particular about dtypes."""
+    specs = [
+        None if t is None else check_tensor(name, t, word)._spec
+        for word, t in (("input", input), ("weight", weight), ("bias", bias))
+    ]
+    return _count(_shape_of(name, normalized_shape), *specs, star, what)
+
+
+@functools.lru_cache(maxsize=256)
+def _count(wanted, input, weight, bias, star, what):
     if not wanted:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
             "normalized_shape = []"
         )
-    for word, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(check_tensor(name, t, word)._spec.shape) != wanted:
+    for word, spec in (("weight", weight), ("bias", bias)):
+        if spec is not None and tuple(spec.shape) != wanted:
             raise RuntimeError(
-                f"Expected {word} to be of same shape as normalized_shape, but got {word} of shape {list(t.shape)} and "
+                f"Expected {word} to be of same shape as normalized_shape, but got {word} of shape {list(spec.shape)} and "
                 f"normalized_shape = {list(wanted)}"
             )
-    shape = tuple(input._spec.shape)
+    shape = tuple(input.shape)
     if len(shape) < len(wanted) or shape[len(shape) - len(wanted) :] != wanted:
         sizes = ", ".join(str(n) for n in wanted)
         raise RuntimeError(
             f"Given normalized_shape={list(wanted)}, expected input with shape [{star}{sizes}], but got input of size{list(shape)}"
         )
+    if what is not None:
+        _check_dtypes(what, input.dtype, weight, bias)
     return len(wanted)
 
 
 def check_parameters(input, what, *parameters):
     """The dtypes of an input and its parameters, as PyTorch allows them: all alike, or float32 beside half types."""
-    dtype = input._spec.dtype
+    _check_dtypes(what, input._spec.dtype, *[None if t is None else t._spec for t in parameters])
+
+
+def _check_dtypes(what, dtype, *specs):
     if not dtype.is_floating_point:
         raise NotImplementedError(f"\"{what}\" not implemented for '{dtype.title}'")
-    for t in parameters:
-        if t is not None and t._spec.dtype is not dtype:
-            if dtype.itemsize == 2 and t._spec.dtype is dtypes.float32:
+    for spec in specs:
+        if spec is not None and spec.dtype is not dtype:
+            if dtype.itemsize == 2 and spec.dtype is dtypes.float32:
                 continue
             raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
 
@@ -259,9 +274,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     >>> torch.nn.functional.layer_norm(torch.tensor([[1., 2., 3.]]), (3,))
     tensor([[-1.2247,  0.0000,  1.2247]])
     """
-    count = _check_layer("layer_norm", input, normalized_shape, weight, bias)
-    check_parameters(input, "LayerNormKernelImpl", weight, bias)
-    return _layer(input, weight, bias, None, None, "layer", count, eps)[0]
+    count = _check_layer("layer_norm", input, normalized_shape, weight, bias, what="LayerNormKernelImpl")
+    return _layer.apply((input, weight, bias, None, None), ("layer", count, eps), 1)[0]
 
 
 def torch_layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, cudnn_enable=True):
@@ -285,8 +299,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     >>> torch.native_layer_norm(torch.tensor([[1., 3.]]), (2,), None, None, 0.)
     (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
     """
-    count = _check_layer("native_layer_norm", input, normalized_shape, weight, bias)
-    check_parameters(input, "LayerNormKernelImpl", weight, bias)
+    count = _check_layer("native_layer_norm", input, normalized_shape, weight, bias, what="LayerNormKernelImpl")
     out, mean, rstd, _ = _layer(input, weight, bias, None, None, "layer", count, eps)
     return (out, *_statistics(input, weight, mean.detach(), rstd.detach()))
 
@@ -326,7 +339,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     if len(shape) >= 2 and num_groups > 0 and shape[0] * shape[1] // num_groups * math.prod(shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {list(shape)}")
     _check_group(input, num_groups, weight, bias)
-    return _group(input, weight, bias, None, None, "group", num_groups, eps)[0]
+    return _group.apply((input, weight, bias, None, None), ("group", num_groups, eps), 1)[0]
 
 
 def torch_group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, cudnn_enabled=True):
@@ -417,7 +430,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     if eps is None:
         eps = dtypes.finfo(dtype).eps
     if not dtype.is_complex:
-        return _rms(input, weight, count, eps)[0]
+        return _rms.apply((input, weight), (count, eps), 1)[0]
     size = (input * input).mean(tuple(range(-count, 0)), keepdim=True)
     out = input * (size + eps).rsqrt()
     return out if weight is None else out * weight

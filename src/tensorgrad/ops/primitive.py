@@ -165,8 +165,8 @@ class Primitive:
             return self.apply(tuple(args[0]), args[1:])
         return self.apply(args[:arity], args[arity:])
 
-    def apply(self, inputs, params):
-        """Compute, and record when an input requires a gradient."""
+    def apply(self, inputs, params, most=None):
+        """Compute, and record when an input requires a gradient. most: of several results no more are asked for."""
         if self.arity == 1 and not mode.special:
             return self.apply_one(inputs, params)
         arrays, edges, recorded = [], [], False
@@ -187,7 +187,7 @@ class Primitive:
             if intercepted is not None:
                 return intercepted
         out = self.kernel(arrays, *params) if self.arity is None else self.kernel(*arrays, *params)
-        return self.finish(inputs, params, edges, recorded, out)
+        return self.finish(inputs, params, edges, recorded, out, most)
 
     def apply_one(self, inputs, params):
         """The same for one input, while nothing special is on."""
@@ -197,12 +197,12 @@ class Primitive:
             return array.apply(self, inputs, params)
         return self.finish(inputs, params, (edge,), edge is not None, self.kernel(array, *params))
 
-    def finish(self, inputs, params, edges, recorded, out):
+    def finish(self, inputs, params, edges, recorded, out, most=None):
         """What the kernel computed, as Tensors that hang on a node if any input does."""
         recorded = recorded and bool(self.plans) and (not mode.quiet or state.recording)
         if type(out) is not ndarray:
             if type(out) is tuple or type(out) is list:
-                return self.finish_several(inputs, params, edges, recorded, out)
+                return self.finish_several(inputs, params, edges, recorded, out, most)
             out = np.asarray(out)
         result = new(Tensor)
         result._array, result._node, result._alias = out, None, None
@@ -213,15 +213,15 @@ class Primitive:
             result._node = self.record(inputs, params, edges, out)
         return result if not mode.special else settled(result)
 
-    def finish_several(self, inputs, params, edges, recorded, out):
+    def finish_several(self, inputs, params, edges, recorded, out, most=None):
         """The results of an operation with several outputs: each hangs on a Pick of the one node."""
-        results = [wrap(o) for o in out]
+        results = [wrap(o) for o in out[:most]]
         if self.view:
             for i, result in enumerate(results):
                 share(result, inputs[0], (piece_of(self, i), params, inputs[0]._spec), multiple=True)
         if recorded:
             node = self.record(inputs, params, edges, tuple(out))
-            node.count = len(results)
+            node.count = len(out)
             for i, result in enumerate(results):
                 if result._spec.dtype.category >= FLOAT:
                     result._node = Pick(node, i)

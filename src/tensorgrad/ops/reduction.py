@@ -205,8 +205,8 @@ _min_all = Primitive(
 )
 
 
-_max_at = choosing("max", lambda x, dim: np.argmax(x, dim, keepdims=True))
-_min_at = choosing("min", lambda x, dim: np.argmin(x, dim, keepdims=True))
+_max_at = choosing("max", lambda x, dim: x.argmax(dim, keepdims=True))
+_min_at = choosing("min", lambda x, dim: x.argmin(dim, keepdims=True))
 
 
 def _extreme(name, over_all, at, result_class, pair):
