@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from tensorgrad import settings
 from tensorgrad.backends import convolution as kernels
-from tensorgrad.backends import native
+from tensorgrad.backends import crew, native
 
 GEOMETRIES = [  # x, w, stride, padding, dilation, groups
     ((2, 3, 8, 9), (5, 3, 3, 3), (1, 1), (1, 1), (1, 1), 1),
@@ -125,10 +126,14 @@ def test_results_are_the_same_whichever_way(way):
 
 
 @pytest.mark.parametrize("flat", [True, False])
-def test_panels_of_any_layout_give_the_same(monkeypatch, flat):
-    """Many small panels, with border columns cut off afterwards or none."""
+@pytest.mark.parametrize("cores", [1, 3])
+def test_panels_of_any_layout_give_the_same(monkeypatch, flat, cores):
+    """Many small panels, shared among threads or not, with border columns cut off afterwards or none."""
     monkeypatch.setattr(kernels, "PANEL_BYTES", 1 << 11)
     monkeypatch.setattr(kernels, "CUT_COST", -1e9 if flat else 1e9)
+    monkeypatch.setattr(kernels, "SHARED_COST", 0)
+    monkeypatch.setattr(settings, "cores", lambda: cores)
+    monkeypatch.setattr(crew, "threads", lambda: cores)
     kernels._plan.cache_clear()
     try:
         with native.using(False):

@@ -82,3 +82,34 @@ def test_openmp_variable(monkeypatch):
     assert torch.get_num_threads() == 1
     monkeypatch.setenv("OMP_NUM_THREADS", "")
     assert torch.get_num_threads() == torch.settings.cores()
+
+
+def test_products_are_left_to_the_threads_that_ask_for_them():
+    blas = crew._blas()
+    if blas is None:
+        pytest.skip("another BLAS than OpenBLAS")
+    before, seen = blas[0](), []
+    blas[1](2)
+    try:
+        crew.share(lambda low, high: seen.append(blas[0]()), 8, products=True)
+        crew.share(lambda low, high: seen.append(blas[0]()), 1, products=True)  # one part: BLAS may use its own
+        assert seen == [1] * 4 + [2] and blas[0]() == 2
+        with pytest.raises(ZeroDivisionError):
+            crew.share(lambda low, high: 1 / 0, 8, products=True)
+        assert blas[0]() == 2
+    finally:
+        blas[1](before)
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 4), (2, 3, 4, 2), (1, 6, 6)], ids=str)
+def test_many_products(monkeypatch, shape):
+    from tensorgrad.ops import matmul
+
+    monkeypatch.setattr(matmul, "SHARED", 0)
+    a = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+    b = torch.randn(*shape, dtype=torch.float64, requires_grad=True)
+    (a @ b.transpose(-1, -2)).sum().backward()
+    x, y = a.detach().numpy(), b.detach().numpy()
+    assert np.allclose((a @ b.transpose(-1, -2)).detach(), np.einsum("...ij,...kj->...ik", x, y))
+    assert np.allclose(a.grad, np.broadcast_to(y.sum(-2, keepdims=True), shape))
+    assert np.allclose(b.grad, np.broadcast_to(x.sum(-2, keepdims=True), shape))

@@ -7,6 +7,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.autograd.modes import mode
+from tensorgrad.backends import crew
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
@@ -15,7 +16,11 @@ from tensorgrad.ops.primitive import Primitive
 
 def _adjoint(x):
     """The last two dimensions swapped, conjugated: of an array or a Tensor."""
-    return xp.conj(xp.swap_last(x))
+    return _conj(x.swapaxes(-1, -2))
+
+
+def _conj(x):
+    return x if type(x) is np.ndarray and x.dtype.kind != "c" else xp.conj(x)
 
 
 @number
@@ -33,16 +38,30 @@ def is_half(dtype):
 
 def product(a, b):
     """NumPy's matmul for every dtype PyTorch multiplies: half types are summed in float32."""
+    if type(a) is np.ndarray is type(b) and a.ndim == 2 == b.ndim and a.dtype.itemsize != 2:
+        return a.dot(b)  # the same product, called in half the time
     if a.dtype.itemsize == 2 and is_half(a.dtype):
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
     if a.ndim > 2 and b.ndim > 2 and a.shape[-1] == 1 and b.shape[-2] == 1:  # many outer products
         return np.multiply(a, b, order="C")
+    if a.ndim > 2 and a.size * b.shape[-1] > SHARED and a.dtype == b.dtype and a.shape[:-2] == b.shape[:-2]:
+        out = np.empty((*a.shape[:-1], b.shape[-1]), a.dtype)
+        crew.share(lambda low, high: np.matmul(a[low:high], b[low:high], out[low:high]), len(a), products=True)
+        return out
     return np.matmul(a, b)
+
+
+SHARED = 1 << 24  # multiply-adds of many products from which each core takes some of them
+
+
+def _times(a, b):
+    """The product of arrays or of Tensors."""
+    return product(a, b) if type(a) is np.ndarray else a @ b
 
 
 _matmul = Primitive(
     "matmul", lambda a, b: product(a, b), arity=2, fit=True, fresh=True, node="BmmBackward0", multilinear=True,
-    rules={"a": lambda g, b: g @ _adjoint(b), "b": lambda g, a: _adjoint(a) @ g},
+    rules={"a": lambda g, b: _times(g, _adjoint(b)), "b": lambda g, a: _times(_adjoint(a), g)},
 )  # fmt: skip
 _mm = _matmul.variant("mm", "MmBackward0")
 _mv = Primitive(
@@ -314,9 +333,9 @@ def _linear_kernel(x, w, b):
     if x.dtype.itemsize == 2 and is_half(x.dtype):  # rounded once
         return _linear_kernel(x.astype(np.float32), w.astype(np.float32), b.astype(np.float32)).astype(x.dtype)
     if x.ndim == 2:
-        y = np.matmul(x, w.T)
+        y = product(x, w.T)
         return np.add(y, b, y)
-    y = np.matmul(x.reshape(count(x.shape[:-1]), x.shape[-1]), w.T)
+    y = product(x.reshape(count(x.shape[:-1]), x.shape[-1]), w.T)
     return np.add(y, b, y).reshape(*x.shape[:-1], w.shape[0])
 
 
@@ -327,7 +346,14 @@ def _rows(x):
 
 def _by_rows(g, w):
     """The product of two matrices, also where it is an outer one (BLAS takes five times as long for that)."""
-    return g * w if w.shape[0] == 1 else g @ w
+    return g * w if w.shape[0] == 1 else _times(g, w)
+
+
+def _linear_input(g, w):
+    """The gradient of the input of `linear`."""
+    rows = _rows(g)
+    gradient = _by_rows(rows, _conj(w))
+    return gradient if rows is g else xp.reshape(gradient, (*g.shape[:-1], w.shape[1]))
 
 
 def _linear_tangent(x, w, t_x, t_w, t_b, out):
@@ -341,8 +367,8 @@ def _linear_tangent(x, w, t_x, t_w, t_b, out):
 _linear_bias = Primitive(
     "linear", _linear_kernel, arity=3, fresh=True, node="AddmmBackward0", pushforward=_linear_tangent,
     rules={
-        "x": lambda g, w: xp.reshape(_by_rows(_rows(g), xp.conj(w)), (*g.shape[:-1], w.shape[1])),
-        "w": lambda g, x: xp.swap_last(_rows(g)) @ xp.conj(_rows(x)),
+        "x": _linear_input,
+        "w": lambda g, x: _times(_rows(g).swapaxes(0, 1), _conj(_rows(x))),
         "b": lambda g: xp.sum_rows(_rows(g)),
     },
 )  # fmt: skip
