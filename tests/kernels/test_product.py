@@ -66,6 +66,23 @@ def test_products_of_a_batch(monkeypatch, batch, threads):
     assert close(out, a, b)
 
 
+def test_arrays_of_any_layout():
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal((3, 40, 26)), rng.standard_normal((3, 26, 30))
+    for x, y in (
+        (a, b),
+        (a[0, ::-1, ::2], b[0, ::2, ::-1]),
+        (a[:, ::3], b),
+        (a[0].T, a[1]),
+        (a[..., 3:], b[:, 3:, 1:]),
+    ):
+        assert close(product.multiply(x, y), x, y)
+    assert product.multiply(a[0, :3], b[0]) is None and product.multiply(a, b[:1]) is None
+    assert product.multiply(a, b.astype(np.float32)) is None
+    bytes_ = np.zeros(8 * 64 + 1, np.int8)
+    assert product.multiply(bytes_[1:].view(np.float64).reshape(8, 8), b[0, :8, :8]) is None
+
+
 def test_an_infinity_stays_in_its_row():
     a, b, out = np.ones((20, 8), np.float32), np.ones((8, 20), np.float32), np.empty((20, 20), np.float32)
     a[3, 2], b[5, 4] = np.inf, np.nan

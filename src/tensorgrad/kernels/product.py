@@ -9,8 +9,10 @@ import ctypes
 import functools
 import math
 
+import numpy as np
+
 from tensorgrad.kernels import direct, machine
-from tensorgrad.kernels.code import Code, module, parallel, words
+from tensorgrad.kernels.code import Code, address, module, parallel, words
 from tensorgrad.kernels.tiles import Masked, function
 
 TABLE = words("threads n m k AR AK BK BM CR chunks rows outer inner a0 a1 b0 b1 out0 out1 a b out")
@@ -18,7 +20,7 @@ DEPTH = 256  # rows of b that a panel has at a time: it stays in the second cach
 ROWS = 6, 2, 1  # of results that are formed at a time
 COPIED_FROM = 48  # rows of results for which a panel is worth laying out where it could be read as it is
 LEAST = 8  # rows and columns from which it is faster than BLAS
-THREADS_FROM = 1_000_000  # multiply-adds from which a second thread pays
+THREADS_FROM = 400_000  # multiply-adds from which a second thread pays
 
 
 def write_columns(kind, lanes, declared):
@@ -193,3 +195,26 @@ def numbers(kind, sizes, a, b, out, batch, threads):
     rows = math.ceil(n / chunks / ROWS[0]) * ROWS[0]
     shifts = [step for strides in (a, b, out) for step in (0, 0, *strides[:-2])[-2:]]
     return [threads, n, m, k, *a[-2:], *b[-2:], out[-2], chunks, rows, outer, inner, *shifts]
+
+
+@functools.lru_cache(maxsize=1024)
+def template(*arguments):
+    return np.array([*numbers(*arguments), 0, 0, 0], np.int64)
+
+
+def multiply(a, b):
+    """a @ b of matrices, or of stacks of as many matrices, of float32 or float64; None where this is BLAS's work."""
+    (*batch, n, k), m = a.shape, b.shape[-1]
+    if a.dtype != b.dtype or b.shape[:-2] != a.shape[:-2] or len(batch) > 2 or not suits(n, m, k):
+        return None
+    size = a.itemsize
+    if not (a.flags.aligned and b.flags.aligned) or any(s % size for s in (*a.strides, *b.strides)):
+        return None
+    if b.strides[-1] != size and b.strides[-2] != size:
+        b = np.ascontiguousarray(b)
+    out = np.empty((*batch, n, m), a.dtype)
+    kind, steps = a.dtype.str[1:], [tuple([s // size for s in x.strides]) for x in (a, b, out)]
+    table = template(kind, (n, m, k), *steps, tuple(batch), machine.threads()).copy()
+    table[-3:] = address(a), address(b), address(out)
+    compiled(kind)[0](address(table))
+    return out

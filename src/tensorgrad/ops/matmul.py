@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.autograd.modes import mode
-from tensorgrad.backends import crew
+from tensorgrad.backends import crew, native
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
@@ -39,7 +39,8 @@ def is_half(dtype):
 def product(a, b):
     """NumPy's matmul for every dtype PyTorch multiplies: half types are summed in float32."""
     if type(a) is np.ndarray is type(b) and a.ndim == 2 == b.ndim and a.dtype.itemsize != 2:
-        return a.dot(b)  # the same product, called in half the time
+        found = native.product(a, b) if a.size * b.shape[1] > COMPILED else None
+        return a.dot(b) if found is None else found  # the same as matmul, called in half the time
     if a.dtype.itemsize == 2 and is_half(a.dtype):
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
     if a.ndim > 2 and b.ndim > 2 and a.shape[-1] == 1 and b.shape[-2] == 1:  # many outer products
@@ -51,6 +52,7 @@ def product(a, b):
     return np.matmul(a, b)
 
 
+COMPILED = 1 << 22  # multiply-adds from which the compiled kernel's start (10 us) is less than what it gains
 SHARED = 1 << 24  # multiply-adds of many products from which each core takes some of them
 
 
