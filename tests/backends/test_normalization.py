@@ -24,6 +24,7 @@ CASES = {
     "batch, large": ((3, 40, 1, LARGE // 100), (1, 40, 1, 1)),
     "batch, large, no places": ((LARGE // 50, 60, 1, 1), (1, 60, 1, 1)),
     "group": ((1, 6, 4, 9), (1, 6, 4, 1)),
+    "group, as many as places": ((1, 5, 5, 5), (1, 5, 5, 1)),
     "group, large": ((1, 64, 4, LARGE // 200), (1, 64, 4, 1)),
 }
 
@@ -130,9 +131,14 @@ def test_far_from_zero(case):
 @pytest.mark.parametrize("case", CASES)
 def test_arrays_in_another_order(case):
     x, g, w, b = made(case)
-    turned = [np.ascontiguousarray(t.transpose(3, 2, 0, 1)).transpose(2, 3, 1, 0) for t in (x, g)]
-    for found, want in zip(normalize(turned[0], w, b, 1e-5), normalize(x, w, b, 1e-5), strict=True):
-        near(found, want, 1e-5)
+    _, mean, rstd, _ = normalize(x, w, b, 1e-5)
+    gradient = lambda g, x: normalize_gradient(g, x, w, mean, rstd, (True, True, True), False, w.shape[3] > 1)
+    for order in ((3, 2, 0, 1), (0, 2, 3, 1), (2, 1, 3, 0)):
+        turned = [np.ascontiguousarray(t.transpose(order)).transpose(np.argsort(order)) for t in (x, g)]
+        for found, want in zip(normalize(turned[0], w, b, 1e-5), normalize(x, w, b, 1e-5), strict=True):
+            near(found, want, 1e-5)
+        for found, want in zip(gradient(*turned[::-1]), gradient(g, x), strict=True):
+            near(found, want, 1e-4)
 
 
 def test_empty_arrays():

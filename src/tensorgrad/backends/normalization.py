@@ -172,7 +172,7 @@ def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
         if mean is None:
             mean = _group_sums(x, alone)
             mean /= count
-        x = y = np.subtract(x, mean[:, None], y)
+        x = y = np.subtract(x, mean[:, None], y, order="C")
     if rstd is None:
         variance = _group_dots(x, x, alone)
         variance /= count
@@ -180,11 +180,11 @@ def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
         np.sqrt(rstd, rstd)
         np.divide(1, rstd, rstd)
     if w is not None and w.shape[2] == w.shape[3] == 1:
-        y = np.multiply(x, (rstd * w.reshape(-1))[:, None], y)
-    elif w is not None and w.size == count and x.size <= FEW:
-        y = np.multiply(x, rstd[:, None].dot(w.reshape(1, -1)), y)
+        y = np.multiply(x, (rstd * w.reshape(-1))[:, None], y, order="C")
+    elif w is not None and w.shape[3] > 1 and x.size <= FEW:
+        y = np.multiply(x, rstd[:, None].dot(w.reshape(1, -1)), y, order="C")
     else:
-        y = np.multiply(x, rstd[:, None], y)
+        y = np.multiply(x, rstd[:, None], y, order="C")
         if w is not None:
             _with_scale(np.multiply, y, w, y)
     if b is not None:
