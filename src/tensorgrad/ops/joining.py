@@ -82,8 +82,9 @@ def _one_spec(tensors):
     if (kind is not list and kind is not tuple) or not tensors:
         return None
     spec = getattr(tensors[0], "_spec", None)
-    if spec is None or not all([isinstance(x, fitting.Tensor) and x._spec is spec for x in tensors]):
-        return None
+    for x in tensors:
+        if getattr(x, "_spec", None) is not spec:
+            return None
     return spec
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from tensorgrad import dtypes
 from tensorgrad.autograd.modes import mode
 from tensorgrad.backends import crew, native
+from tensorgrad.backends.native import PRODUCT_FROM
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, tensors, xp
 from tensorgrad.ops.fitting import check_tensor
@@ -39,7 +40,7 @@ def is_half(dtype):
 def product(a, b):
     """NumPy's matmul for every dtype PyTorch multiplies: half types are summed in float32."""
     if type(a) is np.ndarray is type(b) and a.ndim == 2 == b.ndim and a.dtype.itemsize != 2:
-        found = native.product(a, b) if a.size * b.shape[1] > COMPILED else None
+        found = native.product(a, b) if a.size * b.shape[1] > PRODUCT_FROM else None
         return a.dot(b) if found is None else found  # the same as matmul, called in half the time
     if a.dtype.itemsize == 2 and is_half(a.dtype):
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
@@ -52,7 +53,6 @@ def product(a, b):
     return np.matmul(a, b)
 
 
-COMPILED = 1 << 22  # multiply-adds from which the compiled kernel's start (10 us) is less than what it gains
 SHARED = 1 << 24  # multiply-adds of many products from which each core takes some of them
 
 
@@ -62,7 +62,7 @@ def _times(a, b):
 
 
 _matmul = Primitive(
-    "matmul", lambda a, b: product(a, b), arity=2, fit=True, fresh=True, node="BmmBackward0", multilinear=True,
+    "matmul", product, arity=2, fit=True, fresh=True, node="BmmBackward0", multilinear=True,
     rules={"a": lambda g, b: _times(g, _adjoint(b)), "b": lambda g, a: _times(_adjoint(a), g)},
 )  # fmt: skip
 _mm = _matmul.variant("mm", "MmBackward0")

@@ -61,8 +61,8 @@ _max_pool_indices = Primitive(
     params=("spatial", "kernel", "stride", "padding", "dilation"),
 )  # fmt: skip
 _max_pool = Primitive(
-    "max_pool", lambda x, kernel, stride, padding, dilation, size: kernels.max_pool(x, kernel, stride, padding, dilation, size),
-    fresh=True, batch="leading", count=2, uses=(1,), node="MaxPool2DWithIndicesBackward0",
+    "max_pool", kernels.max_pool, inputs=("x",), params=("kernel", "stride", "padding", "dilation", "size"), fresh=True,
+    batch="leading", count=2, uses=(1,), node="MaxPool2DWithIndicesBackward0",
     rules={"x": lambda g, x_spec, out, kernel, stride, padding, dilation: xp.max_pool_gradient(
         g[0], out[1], tuple(x_spec.shape[-len(kernel):]), kernel, stride, padding, dilation)},
     pushforward=lambda t, out, kernel, stride, padding, dilation: (
@@ -209,13 +209,13 @@ def _check_dtype(name, input, allowed):
 
 
 def _largest(name, count, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
-    *window, size = _window(name, input, count, kernel_size, stride, padding, dilation, ceil_mode)
+    window = _window(name, input, count, kernel_size, stride, padding, dilation, ceil_mode)
     if not input._spec.fast:
         _check_dtype(name, input, lambda dtype: dtype is not dtypes.bool_ and not dtype.is_complex)
-    largest, winners = _max_pools[count].apply((input,), (*window, size))
+    largest, winners = _max_pools[count](input, *window)
     if not return_indices:
         return largest
-    return largest, _max_pool_indices(winners, tuple(input._spec.shape[-count:]), *window)
+    return largest, _max_pool_indices(winners, tuple(input._spec.shape[-count:]), *window[:-1])
 
 
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -338,8 +338,7 @@ def _mean(name, count, input, kernel_size, stride, padding, ceil_mode, count_inc
         raise RuntimeError("divisor must be not zero")
     if not input._spec.fast:
         _check_dtype(name, input, lambda dtype: dtype.is_floating_point or dtype is dtypes.int64)
-    window = kernel, stride, padding, size, bool(count_include_pad), divisor_override
-    return _average_pools[count].apply((input,), window)
+    return _average_pools[count](input, kernel, stride, padding, size, bool(count_include_pad), divisor_override)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
