@@ -167,6 +167,9 @@ def using(on):
         _state["on"] = before
 
 
+PRODUCT_FROM = 1 << 22  # multiply-adds from which the compiled kernel's start (10 us) is less than what it gains
+
+
 def product(a, b):
     """a @ b by the compiled kernel, or None where NumPy is to do it."""
     if a.dtype not in (np.float32, np.float64) or not (_state["on"] or ready(a.size * b.shape[-1] * 2e-11)):

@@ -175,11 +175,17 @@ def before(first, states, spans, reverse):
     return result
 
 
+def product(a, b):
+    """A matrix product, compiled where that pays."""
+    found = native.product(a, b) if a.size * b.shape[1] > native.PRODUCT_FROM else None
+    return np.matmul(a, b) if found is None else found
+
+
 def with_earlier(slopes, first, states, reverse):
     """The product of slopes with the states before each step, where every step has all rows."""
     n, rows = len(first), states.reshape(len(slopes), -1)
     now, end, past = (slopes[:-n], slopes[-n:], rows[n:]) if reverse else (slopes[n:], slopes[:n], rows[:-n])
-    found = np.matmul(now.T, past)
+    found = product(now.T, past)
     found += np.matmul(end.T, first)
     return found
 
@@ -222,13 +228,13 @@ def backward(gy, gh, gc, x, h0, c0, w_ih, w_hh, b_ih, b_hh, w_hr, states, gates,
     if sums is None and b_ih is not None and (wanted[5] or wanted[6]):
         sums = np.add.reduce(slopes, 0)
     found = [
-        np.matmul(slopes, w_ih).reshape(x.shape) if wanted[0] else None,
+        product(slopes, w_ih).reshape(x.shape) if wanted[0] else None,
         dh if wanted[1] else None,
         dc if wanted[2] and c0 is not None else None,
-        np.matmul(slopes.T, rows) if wanted[3] else None,
+        product(slopes.T, rows) if wanted[3] else None,
         None
         if not wanted[4]
-        else np.matmul(own.T, earlier)
+        else product(own.T, earlier)
         if earlier is not None
         else with_earlier(own, h0, states, reverse),
         sums,

@@ -63,7 +63,8 @@ def write_rows(kind, lanes, vectors, declared):
         with code.loop(0, "%k") as k:
             panel, at = code.at("%b", code.times(k, "%BK"), v.scalar), code.times(k, "%AK")
             seen = [v.load(panel, n * lanes) for n in range(vectors)]
-            v.prefetch(lines[0], code.plus(at, code.times("%AK", 24)))  # columns of a lie far from each other
+            for line in dict.fromkeys((lines[0], lines[-1])):  # columns of a lie far from each other
+                v.prefetch(line, code.plus(at, code.times("%AK", 24)))
             for r in range(rows):
                 number = v.spread(code.load(lines[r], at, v.scalar))
                 for n in range(vectors):
