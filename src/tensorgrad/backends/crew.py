@@ -13,9 +13,9 @@ import numpy as np
 
 from tensorgrad import settings
 
-BLOCK = (
-    1 << 17
-)  # numbers that a chain of steps works on at a time: with shorter ones the threads wait for Python's lock
+# Numbers that a chain of steps works on at a time: with shorter ones the threads wait for Python's lock
+BLOCK = 1 << 17
+BUFFER = 1 << 10  # what NumPy repeats to fill its buffer when it broadcasts: with 8192 it copies rows that need no copy
 _state = {"members": [], "busy": threading.Lock()}
 
 
@@ -80,6 +80,23 @@ def share(work, size, grain=1, products=False):
     >>> x.sum()
     np.float64(10.0)
     """
+    unbuffered(_share, work, size, grain, products)
+
+
+def unbuffered(function, *arguments):
+    """function(*arguments), in which operations that broadcast long rows take half the time.
+
+    >>> unbuffered(np.add, 1, 2)
+    np.int64(3)
+    """
+    before = np.setbufsize(BUFFER)
+    try:
+        return function(*arguments)
+    finally:
+        np.setbufsize(before)
+
+
+def _share(work, size, grain, products):
     count = min(threads(), -(-size // grain))
     blas = _blas() if products and count > 1 else None
     if count < 2 or (products and blas is None) or not _state["busy"].acquire(blocking=False):
@@ -120,7 +137,7 @@ def _outcome(member):
 
 def rows(work, count, width):
     """work(low, high) on blocks of rows of so many numbers each: as many rows at a time as stay in the cache."""
-    step = max(1, BLOCK // max(1, width))
+    step = max(1, 2 * BLOCK // max(1, width))
 
     def part(low, high):
         for start in range(low, high, step):

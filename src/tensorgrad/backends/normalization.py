@@ -13,6 +13,7 @@ from tensorgrad.backends.summing import column_sums, row_dots, row_sums
 from tensorgrad.spec import LARGE
 
 FEW = 1 << 11  # numbers for which a product of two vectors is quicker than two products that broadcast
+SOME = 1 << 15  # numbers from which it pays to tell NumPy how to broadcast
 
 
 def normalize(x, w, b, eps, mean=None, rstd=None, centred=True):
@@ -28,7 +29,8 @@ def normalize(x, w, b, eps, mean=None, rstd=None, centred=True):
     if x.dtype.itemsize == 2:
         w, b = _widened(w), _widened(b)
     if x.size < LARGE:
-        y, mean, rstd, variance = _normalize(False, None, x, w, b, eps, mean, rstd, centred)
+        given = (False, None, x, w, b, eps, mean, rstd, centred)
+        y, mean, rstd, variance = _normalize(*given) if x.size < SOME else crew.unbuffered(_normalize, *given)
         y = y.reshape(x.shape)
         return (y if y.dtype == x.dtype else y.astype(x.dtype)), mean, rstd, variance
     out, found = np.empty(x.shape, x.dtype), {}
@@ -58,7 +60,8 @@ def normalize_gradient(g, x, w, mean, rstd, wanted, given=False, by_place=False,
     if x.dtype.itemsize == 2:
         w = _widened(w)
     if x.size < LARGE:
-        gx, gw, gb = _gradient(False, None, g, x, w, mean, rstd, wanted, given, by_place, centred)
+        all_of_it = (False, None, g, x, w, mean, rstd, wanted, given, by_place, centred)
+        gx, gw, gb = _gradient(*all_of_it) if x.size < SOME else crew.unbuffered(_gradient, *all_of_it)
         gx = None if gx is None else gx.reshape(x.shape).astype(x.dtype, copy=False)
     else:
         gx, found = np.empty(x.shape, x.dtype) if wanted[0] else None, {}

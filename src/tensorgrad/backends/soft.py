@@ -12,6 +12,7 @@ from tensorgrad.backends.summing import row_dots, row_sums
 from tensorgrad.spec import LARGE
 
 LEAST, MOST = 1e-20, 1e30  # sums between these are as exact as those of numbers up to 1
+SOME = 1 << 15  # numbers from which it pays to tell NumPy how to broadcast
 FEW, MODERATE = 1 << 10, 40.0**2  # so few numbers show at once, by the sum of their squares, that none is beyond 40
 
 
@@ -34,7 +35,7 @@ def _by_rows(block, *arrays, result=None):
     if first.ndim != 2 and result is None:
         return _by_rows(block, *[a.reshape(-1, a.shape[-1]) for a in arrays]).reshape(first.shape)
     if first.size < LARGE:
-        return block(False, None, *arrays)
+        return block(False, None, *arrays) if first.size < SOME else crew.unbuffered(block, False, None, *arrays)
     out = np.empty(first.shape if result is None else result, first.dtype)
     crew.rows(lambda low, high: block(True, out[low:high], *[a[low:high] for a in arrays]), *first.shape)
     return out
