@@ -12,7 +12,7 @@ from tensorgrad.backends import crew, native
 from tensorgrad.backends.summing import column_sums, row_dots, row_sums
 from tensorgrad.spec import LARGE
 
-FEW = 1 << 11  # numbers for which a product of two vectors is quicker than two products that broadcast
+SHORT = 1 << 9  # a product of two vectors is quicker than two products that broadcast such rows
 SOME = 1 << 15  # numbers from which it pays to tell NumPy how to broadcast
 
 
@@ -184,7 +184,7 @@ def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
         np.divide(1, rstd, rstd)
     if w is not None and w.shape[2] == w.shape[3] == 1:
         y = np.multiply(x, (rstd * w.reshape(-1))[:, None], y, order="C")
-    elif w is not None and w.shape[3] > 1 and x.size <= FEW:
+    elif w is not None and 1 < w.shape[3] < SHORT and not alone:
         y = np.multiply(x, rstd[:, None].dot(w.reshape(1, -1)), y, order="C")
     else:
         y = np.multiply(x, rstd[:, None], y, order="C")
