@@ -188,3 +188,19 @@ def test_custom_functions_hooks_and_checkpoints(torch):
 
     x = torch.randn(4)
     np.testing.assert_allclose(torch.compile(f)(x).numpy(), f(x).numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_conversions(torch):
+    """Numbers that do not fit become what they become uncompiled; all that is exact is no call of Python."""
+    x = torch.tensor([1.5, -2.5, float("nan"), 1e20, -0.0, 300.0])
+
+    def f(x):
+        kinds = torch.float64, torch.int32, torch.uint8, torch.bool, torch.float16, torch.bfloat16
+        return [x.to(kind) for kind in kinds]
+
+    for found, expected in zip(torch.compile(f)(x), f(x), strict=True):
+        assert found.dtype is expected.dtype and repr(found.tolist()) == repr(expected.tolist())
+    exact = torch.compile(lambda x: (x > 0).to(torch.float32) + x.double().to(torch.float16))
+    exact(x)
+    steps = next(iter(exact.programs.values()))[0].program.plan.steps
+    assert {type(step).__name__ for step in steps} == {"Loops"}

@@ -37,6 +37,14 @@ def clone(trace, inputs, params):
     return inputs[0].copy()
 
 
+@lowers("to_copy")
+def to_copy(trace, inputs, params):
+    x, dtype = inputs[0], np.dtype(params[0])
+    if "c" in (x.dtype.kind, dtype.kind) or (x.dtype.kind in "fV" and dtype.kind in "iu"):
+        raise CannotRecord("what C makes of numbers that do not fit")
+    return x.astype(dtype).copy()
+
+
 @lowers("cat")
 def cat(trace, inputs, params):
     arrays = [a for a in inputs if a.shape != (0,)] or list(inputs)
