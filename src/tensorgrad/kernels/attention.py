@@ -16,7 +16,7 @@ from tensorgrad.kernels.direct import Shape, blocked
 from tensorgrad.kernels.mathematics import Floats, literal
 
 BLOCK = 1 << 14  # scores that the backward pass has at a time
-THREADS_FROM = 1_000_000  # multiply-adds from which a second thread pays for its start
+THREADS_FROM = 300_000  # multiply-adds from which a second thread pays
 
 COMMON = ("threads", "items", "L", "S", "E", "V", "SP", "EP", "VP", "causal", "block", "scratch_step", "QS", "KS", "VS", "OS",
           "*q", "*k", "*v", "*out", "*sums", "*q_at", "*k_at", "*v_at", "*out_at", "*scale", "*zero", "*scratch")  # fmt: skip

@@ -42,7 +42,7 @@ POINTERS = {
     "g_geometry",
     "gw",
 }
-THREADS_FROM = 2_000_000  # multiply-adds from which a second thread pays for its start
+THREADS_FROM = 600_000  # multiply-adds from which a second thread pays
 L2_BYTES = 512 << 10  # what a panel, and a chunk of its results, may take
 
 

@@ -9,7 +9,7 @@ from tensorgrad.kernels import machine
 from tensorgrad.kernels.code import Part, Vectors, address, module, parallel, words
 from tensorgrad.kernels.direct import Shape, three
 
-THREADS_FROM = 100_000  # places looked at from which a second thread pays for its start
+THREADS_FROM = 40_000  # places looked at from which a second thread pays
 WINDOW = "threads N D H W OD OH OW KD KH KW sd sh sw pd ph pw dd dh dw"
 MAX = words(WINDOW + " x out winners")
 MEAN = words(WINDOW + " x out counts")

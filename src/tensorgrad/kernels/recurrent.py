@@ -15,7 +15,7 @@ from tensorgrad.kernels.direct import Shape, blocked
 from tensorgrad.kernels.mathematics import Floats
 
 MOST_BYTES = 1 << 24  # of weights: more would come from memory again for every few sequences
-THREADS_FROM = 1_000_000  # multiply-adds from which a second thread pays for its start
+THREADS_FROM = 1_000_000  # multiply-adds from which a second thread pays
 GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 
 COMMON = ("threads", "N", "T", "H", "G", "first", "direction")
