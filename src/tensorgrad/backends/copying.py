@@ -55,15 +55,16 @@ def _merged(x):
 def _turn(x, out):
     """Copy matrices whose columns are lines in memory."""
     columns, lines = x.shape[-2:]
-    blocks = -(-lines // LINES)
+    length = min(columns, LENGTH)
+    height = LINES * max(1, LENGTH // length)  # of short lines a block holds more
+    blocks = -(-lines // height)
     leads = list(np.ndindex(x.shape[:-2]))
 
     def work(low, high):
-        length = min(columns, LENGTH)
-        room = np.empty((min(lines, LINES), length + GAP // x.itemsize), x.dtype)
+        room = np.empty((min(lines, height), length + GAP // x.itemsize), x.dtype)
         for number in range(low, high):
-            lead, first = leads[number // blocks], number % blocks * LINES
-            source, target = x[lead].T[first : first + LINES], out[lead][:, first : first + LINES]
+            lead, first = leads[number // blocks], number % blocks * height
+            source, target = x[lead].T[first : first + height], out[lead][:, first : first + height]
             for start in range(0, columns, length):
                 part = source[:, start : start + length]
                 block = room[: len(part), : part.shape[1]]

@@ -20,6 +20,7 @@ import numpy as np
 
 from tensorgrad.backends import native
 from tensorgrad.backends.precision import computes_halves_in_single
+from tensorgrad.backends.summing import sums
 
 SMALL = 1 << 11  # numbers up to which all windows are laid out side by side
 CHUNK = 1 << 18  # numbers of the result worked on at a time: bounds the temporaries, stays in the cache
@@ -252,7 +253,7 @@ def average_pool(x, kernel, stride, padding, size, count_padding=True, divisor=N
         counts = divisor or window_counts(spatial, kernel, stride, padding, size, count_padding)
         return native.module("pools").average_pool(x, kernel, stride, padding, size, counts)
     if kernel == spatial and not any(padding) and all(n == 1 for n in size):
-        x = np.add.reduce(np.ascontiguousarray(x), axis=tuple(range(-len(size), 0)), dtype=x.dtype, keepdims=True)
+        x = sums(np.ascontiguousarray(x), tuple(range(x.ndim - len(size), x.ndim)), keepdims=True)
     else:
         for dim in (*range(-2, -len(size) - 1, -1), -1):  # the last at the end: until then whole rows are added
             x = _sum_windows(x, dim, kernel[dim], stride[dim], padding[dim], size[dim])

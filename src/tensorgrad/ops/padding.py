@@ -16,14 +16,16 @@ PUBLIC = {"": "constant_pad_nd", "nn.functional": "pad", "ops.aten": "constant_p
 
 @number
 def constant_pad(x, pads, value):
-    """Inside what is padded lies what is not cut off."""
+    """Inside what is padded lies what is not cut off; around it `value`, or for None anything."""
     shape, inside, source = list(x.shape), [slice(None)] * x.ndim, [slice(None)] * x.ndim
     for back in range(len(pads) // 2):
         dim, before, after = x.ndim - 1 - back, pads[2 * back], pads[2 * back + 1]
         shape[dim] += before + after
         inside[dim] = slice(max(before, 0), shape[dim] - max(after, 0))
         source[dim] = slice(max(-before, 0), x.shape[dim] - max(-after, 0))
-    out = np.zeros(shape, x.dtype) if value == 0 else np.full(shape, value, x.dtype)
+    out = np.empty(shape, x.dtype) if value is None else np.zeros(shape, x.dtype)
+    if value:
+        out.fill(value)
     out[tuple(inside)] = x[tuple(source)]
     return out
 
@@ -49,11 +51,21 @@ def _places(mode, size, before, after):
 
 @number
 def pad_inside(x, pads, mode):
-    for back in range(len(pads) // 2):
-        if pads[2 * back] or pads[2 * back + 1]:
+    """The numbers in the middle as they lie, then the lines around them, one dimension after the other."""
+    if min(pads) < 0 or type(x) is not np.ndarray:
+        for back in range(len(pads) // 2):
             axis = x.ndim - 1 - back
             x = x.take(_places(mode, x.shape[axis], pads[2 * back], pads[2 * back + 1]), axis)
-    return x
+        return x
+    out = constant_pad(x, pads, None)
+    for back in range(len(pads) // 2):
+        before, after = pads[2 * back : 2 * back + 2]
+        if before or after:
+            axis = x.ndim - 1 - back
+            seen = _places(mode, x.shape[axis], before, after) + before
+            lead, lines = (slice(None),) * axis, np.r_[:before, len(seen) - after : len(seen)]
+            out[(*lead, lines)] = out[(*lead, seen[lines])]
+    return out
 
 
 @number

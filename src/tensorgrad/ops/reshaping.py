@@ -23,7 +23,10 @@ def _reshape(x, shape):
 
 _view = Primitive("view", _reshape, transpose=lambda g, x: xp.reshape(g, x.shape), view=True, passes=True)
 _reshape_alias = _view.variant("reshape_alias", "ReshapeAliasBackward0")
-_unsafe_view = Primitive("unsafe_view", _reshape, transpose=lambda g, x: xp.reshape(g, x.shape))
+_unsafe_view = Primitive(
+    "unsafe_view", lambda x, shape: (x if viewable(x, shape) else in_order(x)).reshape(shape), passes=True,
+    transpose=lambda g, x: xp.reshape(g, x.shape),
+)  # fmt: skip
 _squeeze, _unsqueeze = _view.variant("squeeze", "SqueezeBackward1"), _view.variant("unsqueeze", "UnsqueezeBackward0")
 _squeeze_all = _view.variant("squeeze_all", "SqueezeBackward0")
 _squeeze_several = _view.variant("squeeze_several", "SqueezeBackward2")
