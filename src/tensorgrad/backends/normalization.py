@@ -9,6 +9,7 @@ of full size besides the input is the result. Half types are computed in float32
 import numpy as np
 
 from tensorgrad.backends import crew, native
+from tensorgrad.backends.constants import constant
 from tensorgrad.backends.summing import column_sums, row_dots, row_sums
 from tensorgrad.spec import LARGE
 
@@ -168,8 +169,8 @@ def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
     """`normalize` of some groups; the result is flat."""
     half, variance = x.dtype.itemsize == 2, None
     samples, _, channels, places = x.shape
-    count = samples * channels * places
     x, place = _single(x), None if out is None else _flat(out)
+    count = constant(samples * channels * places, x.dtype)
     y = None if half else place
     if centred:
         if mean is None:
@@ -179,9 +180,9 @@ def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
     if rstd is None:
         variance = _group_dots(x, x, alone)
         variance /= count
-        rstd = variance + eps
+        rstd = variance + constant(eps, x.dtype)
         np.sqrt(rstd, rstd)
-        np.divide(1, rstd, rstd)
+        np.divide(constant(1, x.dtype), rstd, rstd)
     if w is not None and w.shape[2] == w.shape[3] == 1:
         y = np.multiply(x, (rstd * w.reshape(-1))[:, None], y, order="C")
     elif w is not None and 1 < w.shape[3] < SHORT and not alone:
@@ -200,8 +201,8 @@ def _normalize(alone, out, x, w, b, eps, mean, rstd, centred):
 def _gradient(alone, out, g, x, w, mean, rstd, wanted, given, by_place, centred):
     """`normalize_gradient` of some groups: (flat, of the scale, of the shift)."""
     half, (samples, _, channels, places) = x.dtype.itemsize == 2, x.shape
-    count = samples * channels * places
     g, x, place = _single(g), _single(x), None if out is None else _flat(out)
+    count = constant(samples * channels * places, x.dtype)
     y = None if half else place
     room = np.subtract(x, mean[:, None]) if centred else None
     x = room if centred else x

@@ -6,6 +6,8 @@
 
 import numpy as np
 
+from tensorgrad.backends.constants import constant
+
 Tensor = wrap = None  # set by tensorgrad.tensor
 
 NUMPY_NAMES = {"pow": "power", "neg": "negative", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}
@@ -78,10 +80,11 @@ def zeros_like(x):
 
 @number
 def sigmoid(x, out=None):
+    one = constant(1, x.dtype) if type(x) is np.ndarray else 1
     y = np.negative(x, out=np.empty_like(x) if out is None else out)
     np.exp(y, out=y)
-    y += 1
-    return np.divide(1, y, out=y)
+    y += one
+    return np.divide(one, y, out=y)
 
 
 @number

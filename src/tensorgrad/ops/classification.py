@@ -236,7 +236,9 @@ def _over_classes(primitive, primitive2d, input, target, weight, ignore_index, r
             raise RuntimeError(f"expected scalar type {input._spec.dtype.title} but found {weight._spec.dtype.title}")
         weight = weight.detach()
     array = plain._array
-    if type(array) is np.ndarray and not (array.dtype == np.int64 and (array.view(np.uint64) < classes).all()):
+    if type(array) is np.ndarray and not (
+        array.dtype == np.int64 and np.count_nonzero(array.view(np.uint64) < classes) == array.size
+    ):
         wrong = (array != ignore_index) & (
             (array < 0) | (array >= classes)
         )  # above, a number below 0 is a very large one
