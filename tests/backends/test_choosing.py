@@ -20,6 +20,23 @@ def test_the_same_as_where(dtype, size):
     np.testing.assert_array_equal(select(mask, a[::-1], b), np.where(mask, a[::-1], b))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int32])
+@pytest.mark.parametrize("value", [0, 3, float("-inf"), float("nan")])
+@pytest.mark.parametrize("shape", [(3, 4), (300, 200)])
+def test_masks_are_filled(dtype, value, shape):
+    if not dtype.is_floating_point and value - value != 0:
+        return
+    x = torch.linspace(-9, 9, shape[0] * shape[1]).view(shape).to(dtype)
+    row = torch.arange(shape[1]) % 3 == 0
+    for mask in (x > 1, row, (x > 1).t().contiguous().t()):
+        want = np.where(mask.numpy(), np.array(value, x.numpy().dtype), x.numpy())
+        for own in (x, x.t().contiguous().t()):
+            filled, written = own.masked_fill(mask, value), own.clone().masked_fill_(mask, value)
+            assert filled.dtype == written.dtype == dtype and filled.is_contiguous()
+            np.testing.assert_array_equal(filled.numpy(), want)
+            np.testing.assert_array_equal(written.numpy(), want)
+
+
 @pytest.mark.parametrize("size", [4, 50_000])
 @pytest.mark.parametrize(
     "function",

@@ -14,26 +14,26 @@ ZEROS = 1 << 16  # how many are kept
 
 
 def select(condition, a, b):
-    """np.where(condition, a, b).
+    """np.where(condition, a, b), where `a` may be one number.
 
     >>> select(np.array([True, False]), np.array([1.0, 2.0]), np.array([3.0, np.inf]))
     array([ 1., inf])
     """
     word = WORDS.get(a.dtype)
     if (
-        word is None or a.size < LEAST or a.dtype != b.dtype or not condition.shape == a.shape == b.shape
+        word is None or b.size < LEAST or a.dtype != b.dtype or condition.shape != b.shape or a.shape not in (b.shape, ())
         or not (a.flags.c_contiguous and b.flags.c_contiguous and condition.flags.c_contiguous)
     ):  # fmt: skip
         return np.where(condition, a, b)
-    out = np.empty(a.shape, a.dtype)
+    out = np.empty(b.shape, b.dtype)
     flat = out.reshape(-1).view(word)
     one, other = a.reshape(-1).view(word), b.reshape(-1).view(word)
     chosen = condition.reshape(-1).view(np.int8)
-    for start in range(0, a.size, BLOCK):
+    for start in range(0, b.size, BLOCK):
         part = slice(start, start + BLOCK)
         mask, room = chosen[part].astype(word), flat[part]
         np.negative(mask, mask)  # all bits, or none
-        np.bitwise_xor(one[part], other[part], room)
+        np.bitwise_xor(one[part] if a.shape else one, other[part], room)
         room &= mask
         room ^= other[part]
     return out

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.backends.choosing import LEAST, keep, select
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import number, xp
 from tensorgrad.ops.both import tensors as on_tensors
@@ -15,6 +16,12 @@ PUBLIC = {"": "masked_fill masked_scatter"}
 
 
 def _masked_fill_kernel(x, mask, value, inplace=False):
+    if x.size >= LEAST and type(x) is np.ndarray and x.flags.c_contiguous:
+        filled = select(mask, value, x)
+        if not inplace:
+            return filled
+        x[...] = filled
+        return x
     if not inplace:
         x = x.copy()
     np.copyto(x, value, where=mask)
@@ -23,7 +30,7 @@ def _masked_fill_kernel(x, mask, value, inplace=False):
 
 @number
 def unmasked(g, mask):
-    return np.where(mask, g.dtype.type(0), g)
+    return keep(g, ~mask) if type(g) is np.ndarray else np.where(mask, g.dtype.type(0), g)
 
 
 on_tensors["unmasked"] = lambda g, mask: g.masked_fill(mask, 0)
