@@ -38,3 +38,23 @@ def test_no_row_there(way):
     for wrong in (8, -9):
         with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for axis 0 with size 8"):
             scatter.take(np.ones((8, 32)), np.array([0, wrong, 1]))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("kind", [np.int64, np.int32])
+def test_gather_and_scatter(way, axis, kind):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((6, 5, 7)).astype(np.float32)
+    for shape in ((6, 5, 7), (4, 5, 3), (1, 2, 7), (6, 1, 1)):
+        reach = [x.shape[d] if d == axis else shape[d] for d in range(3)]
+        index = np.stack([rng.permutation(x.shape[axis]) for _ in range(200)]).astype(kind)
+        length = min(shape[axis], x.shape[axis])
+        lines = [n for d, n in enumerate(shape) if d != axis]
+        index = np.moveaxis(index[: lines[0] * lines[1], :length].reshape(*lines, length), -1, axis)
+        part = x[tuple(map(slice, reach))]
+        assert np.array_equal(scatter.gather(x, axis, index), np.take_along_axis(part, index, axis))
+        values, want = rng.standard_normal(index.shape).astype(np.float32), x.copy()
+        np.put_along_axis(want[tuple(map(slice, reach))], index, values, axis)
+        assert np.array_equal(scatter.scatter(x, axis, index, values), want)
+        np.put_along_axis(want[tuple(map(slice, reach))], index, 5, axis)
+        assert np.array_equal(scatter.scatter(x, axis, index, 5.0), np.where(want == 5, want, x))

@@ -67,7 +67,28 @@ def gather(x, axis, index):
     line = repeated_line(index, axis)
     if line is not None and all(n == m or dim == axis for dim, (n, m) in enumerate(zip(x.shape, index.shape))):
         return x.take(line, axis)
-    return x.reshape(-1).take(_places(x, axis, index)).reshape(index.shape)
+    if index.size < SHARED or index.dtype != np.int64:
+        return x.reshape(-1).take(_places(x, axis, index)).reshape(index.shape)
+    flat, out = x.reshape(-1), np.empty(index.shape, x.dtype)
+
+    def work(low, high, places):
+        flat.take(places, out=out[low:high], mode="clip")
+
+    _by_rows(x.shape, axis, index, work)
+    return out
+
+
+def _by_rows(shape, axis, index, work):
+    """work(low, high, flat positions) on rows of an index: as many at a time as stay in the cache, by all cores."""
+    step, offset = math.prod(shape[axis + 1 :]), _offset(shape, axis, index.shape)
+
+    def part(low, high):
+        places = index[low:high] if step == 1 else index[low:high] * step
+        if offset is not None:
+            places = places + (offset[low:high] if len(offset) > 1 else offset)
+        work(low, high, places)
+
+    crew.rows(part, len(index), index.size // len(index))
 
 
 def take(x, index, axis=0):
@@ -118,7 +139,14 @@ def scatter(x, axis, index, values, inplace=False):
            [0., 0., 1.]])
     """
     out = _writable(x, inplace)
-    if index.size:
+    if axis and index.size >= SHARED and index.dtype == np.int64:  # no row writes where another does
+        flat, values = out.reshape(-1), np.broadcast_to(_matching(values, index), index.shape)
+
+        def work(low, high, places):
+            flat[places] = values[low:high]
+
+        _by_rows(x.shape, axis, index, work)
+    elif index.size:
         out.reshape(-1)[_places(x, axis, index)] = _matching(values, index)
     return _written(x, out, inplace)
 
