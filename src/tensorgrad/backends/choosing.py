@@ -51,7 +51,7 @@ def at_least_zero(x, out=None):
     numbers, room, zeros = x.reshape(-1), out.reshape(-1), _zeros(x.dtype.char)
     for start in range(0, x.size, ZEROS):
         part = numbers[start : start + ZEROS]
-        np.maximum(part, zeros[: part.size], room[start : start + ZEROS])
+        np.maximum(part, zeros[: part.size], out=room[start : start + ZEROS])
     return out
 
 
