@@ -82,7 +82,7 @@ def _euclidean_kernel(a, b):
     total *= -2
     total += squares[0][..., :, None]
     total += squares[1][..., None, :]
-    return np.sqrt(np.maximum(total, 0, total), total)
+    return np.sqrt(np.maximum(total, 0, out=total), total)
 
 
 def _ratio(g, out):
