@@ -24,7 +24,9 @@ def in_order(x):
         return x.copy()
     wide = x.reshape(_merged(x))
     lines, columns = wide.shape[-1], wide.shape[-2] if wide.ndim > 1 else 0
-    if columns * lines < LEAST or min(columns, lines) < SHORTEST or wide.strides[-2] != x.itemsize:
+    # A stride of 0 repeats a column, which needs no turning
+    turned = wide.ndim > 1 and wide.strides[-2] == x.itemsize and wide.strides[-1]
+    if columns * lines < LEAST or min(columns, lines) < SHORTEST or not turned:
         return x.copy() if x.size < COPIED else _side_by_side(wide).reshape(x.shape)
     out = np.empty(x.shape, x.dtype)
     _turn(wide, out.reshape(wide.shape))
