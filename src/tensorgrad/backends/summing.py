@@ -1,14 +1,17 @@
 """Sums of rows and columns, and of products along rows: BLAS makes them three to six times as fast as np.add.reduce.
 
 A sum is a product with ones, which are exact, and keeps numbers that are none. At most `LONGEST` numbers are added in one go, and
-then their sums, so that little is lost to rounding. BLAS has threads of its own, which threads of `crew` must not
-wait for: what those call says `alone=True`, and is done by einsum, which needs no others.
+then their sums, so that little is lost to rounding. Large arrays are shared by the crew rather than by BLAS's own threads,
+which its threads must not wait for either: what those call says `alone=True`, and is done by einsum.
 """
 
 import functools
 import math
 
 import numpy as np
+
+from tensorgrad.backends import crew
+from tensorgrad.spec import LARGE
 
 LONGEST = 1 << 8  # how many numbers are added in one go
 LEAST = 1 << 10  # numbers from which `sums` asks whether BLAS can do it
@@ -62,17 +65,28 @@ def row_sums(m, alone=False):
     elif m.ndim > 2:
         return row_sums(m.reshape(math.prod(m.shape[:-1]), length)).reshape(m.shape[:-1])
     elif length <= LONGEST:
-        return m.dot(_ones(length, m.dtype.char))
+        return m.dot(_ones(length, m.dtype.char)) if m.size < LARGE else _by_crew(m)
     whole = length - length % LONGEST
     parts = m[..., :whole].reshape(*m.shape[:-1], whole // LONGEST, LONGEST)
     if alone or whole == length:
         parts = row_sums(parts, alone)
     else:
-        parts = parts @ _ones(LONGEST, m.dtype.char)
+        parts = parts @ _ones(LONGEST, m.dtype.char) if m.size < LARGE else np.einsum("ijk->ij", parts)
     total = row_sums(parts, alone)
     if whole < length:
         total += np.add.reduce(m[..., whole:], axis=-1)
     return total
+
+
+def _by_crew(m):
+    """The sums of the short rows of a large matrix."""
+    out = np.empty(len(m), m.dtype)
+
+    def work(low, high):
+        out[low:high] = row_sums(m[low:high], True)
+
+    crew.rows(work, *m.shape)
+    return out
 
 
 def column_sums(m, alone=False, weights=None):
@@ -82,6 +96,14 @@ def column_sums(m, alone=False, weights=None):
     (array([4., 6.]), array([3.]))
     """
     length = len(m)
+    if m.size >= LARGE and not alone:
+        found = {}
+
+        def work(low, high):
+            found[low] = column_sums(m[low:high], True, None if weights is None else weights[low:high])
+
+        crew.rows(work, *m.shape)
+        return np.add.reduce([found[low] for low in sorted(found)], axis=0)
     if length <= LONGEST:
         if alone:
             return np.einsum("ij->j", m) if weights is None else np.einsum("i,ij->j", weights, m)
