@@ -7,6 +7,7 @@ the number of the bag as place.
 import numpy as np
 
 from tensorgrad import dtypes
+from tensorgrad.autograd.modes import mode
 from tensorgrad.autograd.views import alias_of
 from tensorgrad.backends.scatter import index_add_into, take, within
 from tensorgrad.ops.both import number, tensors, xp
@@ -348,11 +349,15 @@ def one_hot(tensor, num_classes=-1):
     if not tensor._spec.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     array = tensor._array
-    if type(array) is np.ndarray and array.size:
+    if type(array) is np.ndarray and (num_classes == -1 or not within(array, num_classes)) and array.size:
         if array.min() < 0:
             raise RuntimeError("Class values must be non-negative.")
         if num_classes != -1 and array.max() >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
+    if type(array) is np.ndarray and not mode.special:
+        rows = np.zeros((array.size, num_classes), np.int64)
+        rows[np.arange(array.size), array.reshape(-1)] = 1
+        return wrap(rows.reshape(*array.shape, num_classes))
     return (tensor.contiguous().unsqueeze(-1) == wrap(np.arange(num_classes))).to(dtypes.int64)
