@@ -7,7 +7,7 @@ pytest.importorskip("llvmlite")
 
 import tensorgrad as torch
 from tensorgrad.backends import native
-from tensorgrad.kernels import eager
+from tensorgrad.kernels import code, eager
 
 F = torch.nn.functional
 ACTIVATIONS = {
@@ -165,3 +165,23 @@ def test_several_threads_at_once():
         for thread in threads:
             thread.join()
     assert not wrong
+
+
+def test_addresses_are_those_that_numpy_states():
+    x = np.arange(40.0).reshape(5, 8)
+    frozen = x[1:]
+    frozen.flags.writeable = False
+    for array in (x, x[2:, 3:], x.T, frozen, np.zeros(0), np.array(1.0), x.view(np.recarray)):
+        assert code.address(array) == array.__array_interface__["data"][0]
+    assert code.address(None) == 0
+
+
+def test_a_nest_is_found_by_how_arrays_lie():
+    """The same shapes with other strides, or another type, are another nest."""
+    x, row = np.random.default_rng(0).random((6, 8)), np.arange(8.0)
+    with_row = lambda a, b: a * 2 + b
+    for a in (x, x[::2], x[:, :4].copy(), np.asfortranarray(x), x.astype(np.float32)):
+        b = row[: a.shape[1]].astype(a.dtype)
+        found = eager.pointwise(with_row, (a, b))
+        assert found is None or (found == a * 2 + b).all()
+        assert (found is None) == (a.flags.f_contiguous)

@@ -5,6 +5,10 @@ its functions are written here: `with code.loop(0, n) as i` and plain methods fo
 """
 
 import contextlib
+import ctypes
+import sys
+
+import numpy as np
 
 from tensorgrad.kernels.mathematics import Body, Floats, literal
 from tensorgrad.kernels.pool import RUN
@@ -191,9 +195,28 @@ def words(text):
     return tuple(text.split())
 
 
-def address(array):
-    """Where an array's numbers begin, as a number; 0 for None."""
+HEAD = object.__basicsize__  # bytes before the first field of an array, as C sees it: the address of its numbers
+_field = ctypes.c_ssize_t.from_address
+
+
+def _stated(array):
     return 0 if array is None else array.__array_interface__["data"][0]
+
+
+def _read(array):
+    return 0 if array is None else _field(id(array) + HEAD).value
+
+
+def _is_read():
+    """Whether the field is where it is expected: NumPy's headers promise it to C, and Python's dictionary takes a microsecond."""
+    if sys.implementation.name != "cpython":
+        return False
+    probe = np.zeros(2)[1:]
+    return _read(probe) == _stated(probe)
+
+
+# address(array): where an array's numbers begin, as a number; 0 for None
+address = _read if _is_read() else _stated
 
 
 MODULE_END = """attributes #0 = { nounwind alwaysinline "no-trapping-math"="true" "min-legal-vector-width"="512" }

@@ -5,13 +5,16 @@ threads as pay, or None where that cannot be. A loop is known by the function, i
 are repeated along the innermost dimension; sizes and strides are given when it runs.
 """
 
+import functools
 import math
+from struct import Struct
 
 import numpy as np
 
 from tensorgrad.kernels import machine, mathematics
 from tensorgrad.kernels.code import Code, address, module, parallel
 from tensorgrad.kernels.mathematics import TYPES, kind_of
+from tensorgrad.kernels.schedule import contiguous
 from tensorgrad.kernels.symbol import Symbol, recordable
 from tensorgrad.kernels.values import CannotRecord, Graph, in_order, merged
 
@@ -19,13 +22,14 @@ COST = {"exp": 6, "log": 8, "tanh": 10, "erf": 10, "expm1": 8, "log1p": 10, "div
 THREADS_FROM = 100_000  # additions from which a second thread pays
 FORMS = 16  # of one function: beyond this its numbers change all the time, and NumPy does it
 DEPTH = 3  # dimensions of a loop nest
+PLAIN = 0x101  # flags of an array: one number after the other, and aligned
 empty = np.empty
 
 
 class Loop:
     """A compiled expression: call it with a table of sizes, pointers and strides."""
 
-    __slots__ = ("cost", "depth", "dtypes", "run")
+    __slots__ = ("cost", "dtypes", "pack", "run")
 
     def __init__(self, function, params, dtypes, patterns, depth):
         graph = Graph()
@@ -40,7 +44,8 @@ class Loop:
         if not all(type(r) is Symbol for r in results):
             raise CannotRecord("a result that is no array")
         roots = [graph.expand(r.value, shape) for r in results]
-        self.dtypes, self.depth = [r.dtype for r in roots], depth
+        self.dtypes = [r.dtype for r in roots]
+        self.pack = Struct(f"{1 + depth + depth * (len(symbols) + len(roots))}q").pack
         inputs = [s.value for s in symbols]
         order = in_order(roots)
         self.cost = sum(COST.get(v.op, 1) for v in order)
@@ -136,30 +141,32 @@ def write_work(inputs, results, sizes, patterns, depth, declared):
     return code
 
 
-def collapsed(arrays, shape):
-    """(sizes, [(pattern, outer strides)]) of the nest that walks arrays broadcast to a shape, or None.
+@functools.lru_cache(maxsize=4096)
+def nest(*arrays):
+    """(shape, sizes, patterns, outer strides) of the nest that walks arrays, told as (shape, strides, itemsize), or None.
 
     Patterns: 1 next to each other, 0 repeated along the innermost dimension, 2 one number for all.
     """
-    rank, seen = len(shape), []
-    for a in arrays:
-        lead = rank - a.ndim
-        strides = [0] * lead + [0 if n == 1 else s for n, s in zip(a.shape, a.strides, strict=True)]
-        seen.append(strides)
+    try:
+        shape = np.broadcast_shapes(*[own for own, _, _ in arrays])
+    except ValueError:
+        return None
+    seen = []
+    for own, strides, _ in arrays:
+        lead = len(shape) - len(own)
+        seen.append([0] * lead + [0 if n == 1 else s for n, s in zip(own, strides, strict=True)])
     sizes, kept = merged(shape, seen)
     if len(sizes) > DEPTH or not sizes:
         return None
-    found = []
-    for a, strides in zip(arrays, kept, strict=True):
+    patterns = []
+    for (_, _, itemsize), strides in zip(arrays, kept, strict=True):
         if not any(strides):
-            found.append((2, strides[:-1]))
-        elif strides[-1] == a.itemsize:
-            found.append((1, strides[:-1]))
-        elif strides[-1] == 0:
-            found.append((0, strides[:-1]))
+            patterns.append(2)
+        elif strides[-1] in (itemsize, 0):
+            patterns.append(int(strides[-1] != 0))
         else:
             return None
-    return sizes, found
+    return shape, sizes, tuple(patterns), [strides[:-1] for strides in kept]
 
 
 loops = {}  # (function, numbers, dtypes, patterns, depth) -> Loop, or None where there is none
@@ -170,22 +177,19 @@ def pointwise(function, arrays, params=()):
     """function(*arrays, *params) in one pass, or None. Several results come as a list."""
     shape = arrays[0].shape
     for a in arrays:
-        if a.shape != shape or not a.flags.c_contiguous:
+        if a.flags.num & PLAIN != PLAIN or a.shape != shape:
             break
     else:
-        shape, sizes, found = shape, (arrays[0].size,), [(1, ())] * len(arrays)
-        return run(function, arrays, params, shape, sizes, found)
-    try:
-        shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    except ValueError:
+        return run(function, arrays, params, shape, (arrays[0].size,), (1,) * len(arrays), ())
+    found = nest(*[(a.shape, a.strides, a.itemsize) for a in arrays])
+    if found is None or not all(a.flags.aligned for a in arrays):
         return None
-    nest = collapsed(arrays, shape)
-    return None if nest is None else run(function, arrays, params, shape, *nest)
+    return run(function, arrays, params, *found)
 
 
-def run(function, arrays, params, shape, sizes, found):
+def run(function, arrays, params, shape, sizes, patterns, strides):
     depth = len(sizes)
-    key = function, params, tuple([(a.dtype, p) for a, (p, _) in zip(arrays, found, strict=True)]), depth
+    key = function, params, tuple([a.dtype for a in arrays]), patterns, depth
     try:
         loop = loops[key]
     except KeyError:
@@ -194,33 +198,29 @@ def run(function, arrays, params, shape, sizes, found):
         return None
     if loop is None:
         return None
-    for a in arrays:
-        if not a.flags.aligned:
-            return None
     results = [empty(shape, dtype) for dtype in loop.dtypes]
     count = math.prod(sizes)
-    if not count:
-        return results[0] if len(results) == 1 else results
-    threads = machine.threads() if loop.cost * count > THREADS_FROM else 1
-    table = [min(threads, sizes[0]), *sizes]
-    for a, (_, strides) in zip(arrays, found, strict=True):
-        table += [a.__array_interface__["data"][0], *strides]
-    outer = [1]
-    for n in sizes[:0:-1]:
-        outer.append(outer[-1] * n)
-    for r in results:
-        table += [r.__array_interface__["data"][0], *[o * r.itemsize for o in outer[:0:-1]]]
-    table = np.array(table, np.int64)
-    loop.run(address(table))
+    if count:
+        threads = machine.threads() if loop.cost * count > THREADS_FROM else 1
+        table = [min(threads, sizes[0]), *sizes]
+        if depth == 1:
+            table += map(address, arrays)
+            table += map(address, results)
+        else:
+            for a, steps in zip(arrays, strides, strict=True):
+                table += [address(a), *steps]
+            for r in results:
+                table += [address(r), *[n * r.itemsize for n in contiguous(sizes)[:-1]]]
+        loop.run(loop.pack(*table))
     return results[0] if len(results) == 1 else results
 
 
-def made(function, params, seen, depth):
+def made(function, params, dtypes, patterns, depth):
     """The Loop of a function, or None."""
-    if forms.get(function, 0) >= FORMS or not all(recordable(dtype) for dtype, _ in seen):
+    if forms.get(function, 0) >= FORMS or not all(map(recordable, dtypes)):
         return None
     forms[function] = forms.get(function, 0) + 1
     try:
-        return Loop(function, params, [d for d, _ in seen], [p for _, p in seen], depth)
+        return Loop(function, params, dtypes, patterns, depth)
     except Exception:  # a kernel may do anything with what is no array; as NumPy's it still works
         return None

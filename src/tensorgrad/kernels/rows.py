@@ -5,6 +5,7 @@ One text serves all sizes. The array kernels that these stand for are in backend
 
 import functools
 import math
+from struct import pack
 
 import numpy as np
 
@@ -232,10 +233,9 @@ def compiled(kind):
 
 def call(name, dtype, integers, floats, arrays):
     """Run a kernel on a table of integers, floats and pointers, in this order."""
-    table = np.array([*integers, *[0] * len(floats), *[address(a) for a in arrays]], np.int64)
-    for n, number in enumerate(floats):
-        table.view(dtype)[(len(integers) + n) * (8 // dtype.itemsize)] = number
-    compiled(dtype.str[1:])[name](table.ctypes.data)
+    real = "f4x" if dtype.itemsize == 4 else "d"
+    form = f"={len(integers)}q{real * len(floats)}{len(arrays)}q"
+    compiled(dtype.str[1:])[name](pack(form, *integers, *floats, *map(address, arrays)))
 
 
 def parts(x, rows):
