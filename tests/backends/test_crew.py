@@ -113,3 +113,18 @@ def test_many_products(monkeypatch, shape):
     assert np.allclose((a @ b.transpose(-1, -2)).detach(), np.einsum("...ij,...kj->...ik", x, y))
     assert np.allclose(a.grad, np.broadcast_to(y.sum(-2, keepdims=True), shape))
     assert np.allclose(b.grad, np.broadcast_to(x.sum(-2, keepdims=True), shape))
+
+
+def test_the_size_of_numpys_buffer_is_left_as_it_was():
+    before, seen = np.getbufsize(), []
+    crew.share(lambda low, high: seen.append(np.getbufsize()), 100)
+    assert set(seen) == {crew.BUFFER} and np.getbufsize() == before
+
+    def fail(low, high):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        crew.share(fail, 100)
+    assert np.getbufsize() == before
+    rows, row = np.arange(12.0).reshape(3, 4), np.arange(4.0)
+    np.testing.assert_array_equal(crew.unbuffered(np.add, rows, row), rows + row)
