@@ -72,6 +72,15 @@ def test_softmax_of_infinities_and_nan(function):
     assert np.isnan(fused[:3]).all() and np.isfinite(fused[5:]).all()
 
 
+def test_the_mean_of_long_rows_is_not_lost_in_rounding():
+    """Numbers around ten thousand, a quarter of a million a row: sums of float32 are off by more than the numbers' spread."""
+    x = np.random.default_rng(0).standard_normal((1, 2, 1, 1 << 18)) + 1e4
+    _, mean, rstd, _ = rows.normalize(x.astype(np.float32), None, None, 1e-5, None, None)
+    exact = x.astype(np.float32).astype(np.float64)
+    np.testing.assert_allclose(mean, exact.mean((0, 2, 3)), rtol=2e-7)
+    np.testing.assert_allclose(rstd, 1 / exact.std((0, 2, 3)), rtol=1e-4)
+
+
 def test_large_numbers_keep_their_variance():
     x = torch.from_numpy((np.random.default_rng(2).standard_normal((4, 5000)) + 4096).astype(np.float32))
     with native.using(True):

@@ -40,14 +40,19 @@ def write_normal(kind, declared):
                     with c.loop(0, width) as k:
                         c.gather(total, c.read(x, k))
                 c.set(mean, m.times(c.value(total), f["inverse"]), c.t)
-                c.write(c.value(mean), f["mean"], b)
-            squares, centre = c.number(), c.value(mean)
+            squares, rest, centre = c.number(), c.number(), c.value(mean)
             with c.loop(0, f["A"]) as a:
                 x = c.at(f["x"], c.plus(first, c.times(a, jump)), c.t)
                 with c.loop(0, width) as k:
                     d = m.minus(c.read(x, k), centre)
                     c.gather(squares, m.times(d, d))
-            var = m.times(c.value(squares), f["inverse"])
+                    c.gather(rest, d)
+            off = c.number()  # what rounding took from the mean
+            with c.when(c.compare("eq", f["centred"], 1)):
+                c.set(off, m.times(c.value(rest), f["inverse"]), c.t)
+                c.write(m.plus(centre, c.value(off)), f["mean"], b)
+            off = c.value(off)
+            var = m.maximum(m.minus(m.times(c.value(squares), f["inverse"]), m.times(off, off)), 0.0)
             c.write(var, f["var"], b)
             c.write(m.over(1.0, m.intrinsic("sqrt", m.exact("fadd", var, f["eps"]))), f["rstd"], b)
         centre, slope = c.number(), c.read(f["rstd"], b)
