@@ -17,7 +17,8 @@ FAMILIES = (
     "copies", "products", "einsum", "norms", "matrices", "inverses", "factors", "linalg", "lowrank", "decompositions",
     "fft", "spectral", "windows", "masked", "activation", "rectifiers", "losses", "classification", "similarity", "ctc",
     "convolution", "pooling", "pooling_adaptive", "padding", "unfolding", "interpolation", "grids", "normalization",
-    "batch_normalization", "embedding", "attention", "vision", "recurrent", "legacy", "dropout", "distance", "random_gamma", "naming",
+    "batch_normalization", "embedding", "attention", "vision", "recurrent", "legacy", "dropout", "distance", "random_gamma",
+    "naming",
 )  # fmt: skip
 
 
