@@ -80,6 +80,7 @@ def large(kernel, arrays, numbers=(), dtype=None):
     >>> large(lambda a, b, by: a * b + by, [np.ones(2), np.array([1.0, 2.0])], (3.0,))
     array([4., 5.])
     """
+    kernel = getattr(kernel, "__wrapped__", kernel)  # of `fused`
     size = max([a.size for a in arrays])
     if size >= LARGE and (_state["on"] or ready(size * 1e-9)):
         result = module("eager").pointwise(kernel, arrays, numbers)
