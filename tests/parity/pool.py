@@ -57,7 +57,7 @@ def lost(name, kind, text, checks):
     return score
 
 
-def score_all(names, subject, workers=2, timeout=90.0, check=check_name, **options):
+def score_all(names, subject, workers=2, timeout=300.0, check=check_name, **options):
     """Yields the Score of each name as it is ready, by `check`; `options` are its own."""
     torch.set_num_threads(1)
     subject = subject if isinstance(subject, Side) else Side(subject)

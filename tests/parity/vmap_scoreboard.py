@@ -104,7 +104,7 @@ def arguments(argv):
     return options
 
 
-def scores_of(names, subject="tensorgrad", workers=2, timeout=90.0, checks=CHECKS, tracebacks=False):
+def scores_of(names, subject="tensorgrad", workers=2, timeout=300.0, checks=CHECKS, tracebacks=False):
     """Yields the Score of each name, as it is ready."""
     from .pool import score_all
     from .vmap_checks import check_name
