@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tensorgrad as torch
 from tensorgrad.backends.normalization import (
     normalize,
     normalize_by_size,
@@ -148,3 +149,25 @@ def test_empty_arrays():
             out, mean, rstd, _ = normalize(x, None, None, 1e-5)
             gx = normalize_gradient(x, x, None, mean, rstd, (True, False, False))[0]
         assert out.shape == gx.shape == shape and mean.shape == (shape[1],)
+
+
+@pytest.mark.parametrize(
+    ("shape", "scale"), [((1, 2, 1, 0), (1, 1, 1, 0)), ((1, 0, 1, 3), (1, 1, 1, 3)), ((1, 2, 0, 3), (1, 2, 0, 1))]
+)
+def test_scales_of_empty_arrays(shape, scale):
+    x, w = np.zeros(shape, np.float32), np.ones(scale, np.float32)
+    with np.errstate(all="ignore"):
+        out, mean, rstd, _ = normalize(x, w, w, 1e-5)
+        gx, gw, gb = normalize_gradient(x, x, w, mean, rstd, (True, True, True), False, scale[3] != 1)
+    assert out.shape == gx.shape == shape
+    assert gw.size == gb.size == (0 if 0 in scale else 3) and not gw.any()
+
+
+@pytest.mark.parametrize(
+    ("shape", "of"), [((2, 0), "layer"), ((0,), "layer"), ((2, 3, 0), "layer"), ((2, 0, 3), "group")]
+)
+def test_layers_of_no_features(shape, of):
+    x, w = torch.zeros(shape, requires_grad=True), torch.ones(0, requires_grad=True)
+    norm = torch.nn.functional.layer_norm if of == "layer" else torch.nn.functional.group_norm
+    norm(x, (0,) if of == "layer" else 1, w, w).sum().backward()
+    assert x.grad.shape == shape and w.grad.shape == (0,)

@@ -79,3 +79,22 @@ def test_numbers_that_are_none(count):
     assert found[0, 0] == 0 and np.isfinite(found[[0, 4]]).all()
     assert np.isnan(found[1:3]).all() and np.isnan(found[3, 0])
     assert loss[0] == np.inf and np.isnan(loss[1:4]).all() and np.isfinite(loss[4])
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (100, 3), (3000, 7), (LARGE // 100, 128)])
+def test_one_class_has_all(shape):
+    """Rounding makes no loss negative, no probability greater than 1 and no gradient where the truth has none."""
+    x, target = numbers(shape, "plain") * 3, np.arange(shape[0]) % shape[1]
+    x[np.arange(shape[0]), target] += 40
+    assert soft.log_softmax(x).max() <= 0
+    loss = soft.cross_entropy(x, target)
+    assert loss.min() >= 0 and loss.max() < 3e-7
+    gradient = soft.cross_entropy_gradient(x, target, np.ones(shape[0], np.float32))
+    assert not gradient[np.arange(shape[0]), target].any()
+
+
+def test_gradient_of_tiny_scale():
+    """The numbers that exponentials are divided by keep all their digits."""
+    x, target = numbers((300, 40), "plain") + 63, np.arange(300) % 40
+    found = soft.cross_entropy_gradient(x, target, np.full(300, 1e-12, np.float32)).astype(np.float64)
+    np.testing.assert_allclose(found * 1e12, np.exp(exact(x)) - np.eye(40)[target], rtol=1e-4, atol=1e-6)

@@ -156,6 +156,8 @@ def _group_dots(x, y, alone):
 def _with_scale(ufunc, x, w, out):
     """ufunc(x, w) for a scale of places, of channels or of groups."""
     channels, places = w.shape[2:]
+    if not w.size:
+        return x  # it is empty, too
     if places > 1:
         return ufunc(x, w.reshape(-1), out)
     if channels == 1:
@@ -215,12 +217,12 @@ def _gradient(alone, out, g, x, w, mean, rstd, wanted, given, by_place, centred)
             first, second = row_sums(g, alone), row_sums(products, alone)
         else:
             first, second = row_dots(g, w.reshape(-1)), row_dots(products, w.reshape(-1))
-    elif channels > 1:
+    elif channels != 1:
         lines = (len(x), channels, places)
         first, second = row_sums(g.reshape(lines), alone), row_dots(g.reshape(lines), x.reshape(lines))
         gw, gb = second * rstd[:, None], first
         if w is not None:
-            scale = w.reshape(-1, channels)
+            scale = w.reshape(w.shape[1], channels)
             first, second = first * scale, second * scale
         first, second = np.add.reduce(first, axis=1), np.add.reduce(second, axis=1)
     else:

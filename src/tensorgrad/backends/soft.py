@@ -8,10 +8,11 @@ blocks of rows by all cores; the only arrays of full size are results.
 import numpy as np
 
 from tensorgrad.backends import crew
+from tensorgrad.backends.constants import constant
 from tensorgrad.backends.summing import row_dots, row_sums
 from tensorgrad.spec import LARGE
 
-LEAST, MOST = 1e-20, 1e30  # sums between these are as exact as those of numbers up to 1
+LEAST, MOST = 1e-20, 1e20  # sums between these are as exact as those of numbers up to 1; so is what they divide
 SOME = 1 << 15  # numbers from which it pays to tell NumPy how to broadcast
 FEW, MODERATE = 1 << 10, 40.0**2  # so few numbers show at once, by the sum of their squares, that none is beyond 40
 
@@ -86,6 +87,9 @@ def _log_softmax(alone, out, x):
         rest = np.log(total)
     np.subtract(x, shift[:, None], out=y)
     y -= rest[:, None]
+    # Where one number has all, rounding may leave a little more than 0
+    if y.size <= FEW or np.maximum.reduce(y, axis=None) > 0:
+        np.minimum(y, constant(0, y.dtype), out=y)
     return y
 
 
@@ -133,7 +137,8 @@ def _cross_entropy(alone, out, x, target):
     _, shift, total = _exponentials(alone, None, x)
     loss = x[np.arange(len(x)), target]
     if shift is None:
-        return np.subtract(np.log(total, dtype=np.float64), loss, out=loss if out is None else out, casting="same_kind")
+        loss = np.subtract(np.log(total, dtype=np.float64), loss, out=loss if out is None else out, casting="same_kind")
+        return np.maximum(loss, constant(0, loss.dtype), out=loss)
     np.subtract(shift, loss, out=loss)
     return np.add(loss, np.log(total), out=out)
 
@@ -149,8 +154,10 @@ def cross_entropy(x, target):
 
 def _cross_entropy_gradient(alone, out, x, target, scale):
     y, _, total = _exponentials(alone, out, x)
+    places = np.arange(len(x)), target
+    wrong = y[places] / total - constant(1, x.dtype)  # exactly 0 where the target has all
     y *= (scale / total)[:, None]
-    y[np.arange(len(x)), target] -= scale
+    y[places] = wrong * scale
     return y
 
 

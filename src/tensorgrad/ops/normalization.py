@@ -81,7 +81,7 @@ def _pullback(g, x, w, b, mean, var, out, wanted, kind, count, eps):
     shape, scale, times, _ = arranged(kind, x.shape, count)
     gx, gw, gb = kernels.normalize_gradient(
         g[0].reshape(shape), x.reshape(shape), _scale(w, scale, times), out[1].reshape(-1), out[2].reshape(-1),
-        wanted[:3], mean is not None, scale[3] > 1,
+        wanted[:3], mean is not None, scale[3] != 1,
     )  # fmt: skip
     return (
         (None if gx is None else gx.reshape(x.shape)),
@@ -97,7 +97,7 @@ def _unscale(g, w, scale, times):
     if g is None:
         return None
     if g.shape[1] != scale[1]:  # groups that share it
-        g = np.add.reduce(g.reshape(-1, *scale[1:]), 0)
+        g = np.add.reduce(g.reshape(g.shape[1] // scale[1], *scale[1:]), 0)
     return g.reshape(w.shape).astype(w.dtype, copy=False)
 
 
