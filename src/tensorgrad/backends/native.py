@@ -64,6 +64,13 @@ def suits(*arrays):
     return _state["on"] or ready(first.size * 3e-9)
 
 
+def loop(kernel, arrays, numbers, size):
+    """kernel(*arrays, *numbers), element by element, in one compiled loop over so many numbers; None where that cannot be."""
+    if size >= LEAST and (_state["on"] or ready(size * 1e-9)):
+        return module("eager").pointwise(kernel, arrays, numbers)
+    return None
+
+
 LIGHT = {
     np.add,
     np.subtract,
@@ -82,8 +89,8 @@ def large(kernel, arrays, numbers=(), dtype=None):
     """
     kernel = getattr(kernel, "__wrapped__", kernel)  # of `fused`
     size = max([a.size for a in arrays])
-    if size >= LARGE and (_state["on"] or ready(size * 1e-9)):
-        result = module("eager").pointwise(kernel, arrays, numbers)
+    if size >= LARGE:
+        result = loop(kernel, arrays, numbers, size)
         if result is not None:
             return result
     if size < (4 * LARGE if kernel in LIGHT else LARGE):
@@ -103,13 +110,13 @@ def fused(kernel):
     """
 
     def call(x, *rest):
-        if type(x) is ndarray and x.size >= LEAST and (x.size >= LARGE or _state["on"] or ready(x.size * 1e-9)):
+        if type(x) is ndarray and x.size >= LEAST:
             arrays, numbers = [x], []
             for value in rest:
                 (arrays if type(value) is ndarray else numbers).append(value)
             if x.size >= LARGE:
                 return large(kernel, arrays, tuple(numbers))
-            result = module("eager").pointwise(kernel, arrays, tuple(numbers))
+            result = loop(kernel, arrays, tuple(numbers), x.size)
             if result is not None:
                 return result
         return kernel(x, *rest)
@@ -124,7 +131,7 @@ def fused_gradient(slope):
         size = g.size if type(g) is ndarray else 0
         if size == 1 and values:  # of a loss that is one number
             size = getattr(values[0], "size", 0)
-        if size >= LEAST and (size >= LARGE or _state["on"] or ready(size * 1e-9)):
+        if size >= LEAST:
             arrays, order = [g], []
             for value in values:
                 if type(value) is ndarray:
@@ -134,7 +141,7 @@ def fused_gradient(slope):
                     order.append(value)
             if size >= LARGE:
                 return large(placed, arrays, (tuple(order),))
-            result = module("eager").pointwise(placed, arrays, (tuple(order),))
+            result = loop(placed, arrays, (tuple(order),), size)
             if result is not None:
                 return result
         return times(g, slope(*values))

@@ -86,12 +86,11 @@ def _turned(matrix):
 
 
 def _outer_kernel(a, b):
-    if (
-        type(a) is np.ndarray and a.ndim == 2 == b.ndim and a.dtype.kind == "f"
-    ):  # einsum's innermost loop is the last one
-        if a.shape[1] > b.shape[1]:
-            return np.einsum("rj,ri->rji", b, a).swapaxes(1, 2)
-        return np.einsum("ri,rj->rij", a, b)
+    if type(a) is np.ndarray and a.ndim == 2 == b.ndim and a.dtype.kind == "f":
+        if a.shape[1] > b.shape[1]:  # the innermost loop is to be the longer one
+            return _outer_kernel(b, a).swapaxes(1, 2)
+        result = native.loop(np.multiply, [a[..., None], b[..., None, :]], (), a.size * b.shape[1])
+        return np.einsum("ri,rj->rij", a, b) if result is None else result
     return np.multiply(a[..., None], b[..., None, :])
 
 
