@@ -122,3 +122,18 @@ def test_second_derivatives_and_tangents():
     torch.testing.assert_close(second, 6 * x.detach())
     _, tangent = torch.func.jvp(lambda t: t.exp() * t, (x.detach(),), (torch.ones_like(x),))
     torch.testing.assert_close(tangent, ((x + 1) * x.exp()).detach())
+
+
+def test_results_lie_as_their_operands_do():
+    x, cube = leaf(COLUMNS, ROWS).detach().t(), leaf(7, 131, 293).detach().permute(2, 0, 1)
+    row, column = leaf(COLUMNS).detach(), leaf(ROWS, 1).detach()
+    for function in (torch.exp, torch.sigmoid, torch.relu, lambda t: t + t, lambda t: t * 2, lambda t: 2 - t.abs()):
+        for t in (x, cube, cube[:, :, 1:]):
+            found, want = function(t), function(t.contiguous())
+            torch.testing.assert_close(found, want)
+            assert found.stride() == torch.empty_like(t).stride() != want.stride()
+    assert (x + row).stride() == (row + x * column).stride() == (x > 1).stride() == x.stride()
+    torch.testing.assert_close(row + x * column, row + x.contiguous() * column)
+    w = x.clone().requires_grad_()
+    (w.exp() * row).sum().backward()
+    torch.testing.assert_close(w.grad, x.exp() * row)

@@ -90,6 +90,11 @@ def large(kernel, arrays, numbers=(), dtype=None):
     kernel = getattr(kernel, "__wrapped__", kernel)  # of `fused`
     size = max([a.size for a in arrays])
     if size >= LARGE:
+        order = _order(arrays)
+        if order is not None:
+            lead = [(1,) * (len(order) - a.ndim) + a.shape for a in arrays]
+            turned = [a.reshape(s).transpose(order) if a.ndim else a for a, s in zip(arrays, lead, strict=True)]
+            return large(kernel, turned, numbers, dtype).transpose(np.argsort(order))
         result = loop(kernel, arrays, numbers, size)
         if result is not None:
             return result
@@ -100,6 +105,20 @@ def large(kernel, arrays, numbers=(), dtype=None):
     if writes(kernel):
         return crew.pointwise(lambda *parts, out=None: kernel(*parts, *numbers, out=out), arrays, dtype)
     return crew.pointwise(lambda *parts: kernel(*parts, *numbers), arrays, dtype)
+
+
+def _order(arrays):
+    """The dimensions in the order in which the numbers of the first array of full shape lie; None where that is theirs."""
+    first = arrays[0]
+    if first.flags.c_contiguous and all([a.size <= first.size for a in arrays]):
+        return None
+    shape = np.broadcast_shapes(*[a.shape for a in arrays])
+    found = next((a for a in arrays if a.shape == shape), None)
+    if found is None or found.flags.c_contiguous or min(found.strides) <= 0:
+        return None
+    dims = list(range(found.ndim))
+    order = sorted(dims, key=lambda dim: -found.strides[dim])
+    return None if order == dims else order
 
 
 def fused(kernel):
