@@ -161,3 +161,8 @@ def test_tensors_of_places_out_of_bounds(many):
     with raises(IndexError, "is out of bounds for dimension"):
         large[:0][torch.tensor([0])]
     assert large[torch.tensor([-rows, -1])].shape == (2, large.shape[1])
+
+
+def test_places_beyond_every_integer():
+    with raises(ValueError, "Overflow when unpacking long long"):
+        x()[[10**30, 0]]

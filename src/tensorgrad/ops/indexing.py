@@ -292,7 +292,10 @@ def getitem(self, index):
             view, params = found
             return (_index if kind is slice else view)(self, params)
     elif kind is list and index and INTS.issuperset(map(type, index)):
-        index = wrap(np.array(index, np.int64))
+        try:
+            index = wrap(np.array(index, np.int64))
+        except OverflowError:
+            raise ValueError("Overflow when unpacking long long") from None
     places = index if kind is tuple else (index,)
     if (
         0 < len(places) <= len(shape)
