@@ -225,3 +225,14 @@ def test_where_no_thread_can_be_started_the_caller_works():
     for shares in (1, 2, 5):
         start(share, None, shares)
     assert seen == [(t, T) for T in (1, 2, 5) for t in range(T)]
+
+
+@pytest.mark.parametrize("gap", [0, 0.001])
+def test_short_jobs_are_done_with_workers_awake_or_asleep(count, gap):
+    numbers = np.zeros(997, np.int64)
+    for _ in range(100):
+        count(numbers, 2 | pool.SHORT)
+        time.sleep(gap)
+    assert (numbers == 100).all()
+    count(numbers, 1 | pool.SHORT)
+    assert (numbers == 101).all()

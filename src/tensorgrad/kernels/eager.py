@@ -14,12 +14,14 @@ import numpy as np
 from tensorgrad.kernels import machine, mathematics
 from tensorgrad.kernels.code import Code, address, module, parallel
 from tensorgrad.kernels.mathematics import TYPES, kind_of
+from tensorgrad.kernels.pool import SHORT
 from tensorgrad.kernels.schedule import contiguous
 from tensorgrad.kernels.symbol import Symbol, recordable
 from tensorgrad.kernels.values import CannotRecord, Graph, in_order, merged
 
 COST = {"exp": 6, "log": 8, "tanh": 10, "erf": 10, "expm1": 8, "log1p": 10, "divide": 2, "sqrt": 2}  # in additions
-THREADS_FROM = 100_000  # additions from which a second thread pays
+THREADS_FROM = 100_000  # additions from which a second thread pays that is awake
+LONG = 1_500_000  # and one that has to be woken
 FORMS = 16  # of one function: beyond this its numbers change all the time, and NumPy does it
 DEPTH = 3  # dimensions of a loop nest
 PLAIN = 0x101  # flags of an array: one number after the other, and aligned
@@ -201,8 +203,11 @@ def run(function, arrays, params, shape, sizes, patterns, strides):
     results = [empty(shape, dtype) for dtype in loop.dtypes]
     count = math.prod(sizes)
     if count:
-        threads = machine.threads() if loop.cost * count > THREADS_FROM else 1
-        table = [min(threads, sizes[0]), *sizes]
+        work, threads = loop.cost * count, 1
+        if work > THREADS_FROM:
+            threads = min(machine.threads(), sizes[0])
+            threads = threads if work > LONG else threads | SHORT
+        table = [threads, *sizes]
         if depth == 1:
             table += map(address, arrays)
             table += map(address, results)

@@ -17,8 +17,10 @@ import sys
 
 from tensorgrad.settings import openblas
 
+NEAR = 20_000  # nanoseconds between jobs that follow each other
 TURN, SHORT_TURN = 200_000, 20_000  # nanoseconds that a worker waits before it sleeps; beside other threads of BLAS
-RUN = "tensorgrad_pool_run"  # what other modules call: RUN(work, table, T)
+RUN = "tensorgrad_pool_run"  # what other modules call: RUN(work, table, T), or T | SHORT
+SHORT = 1 << 14  # of a job that takes less time than it takes to wake a worker, some 30 us
 
 TEXT = """
 @lock = internal global [16 x i64] zeroinitializer, align 64   ; held by whoever has the pool
@@ -30,6 +32,7 @@ TEXT = """
 @done = internal global i64 0, align 64
 @asleep = internal global i64 0, align 64
 @workers = internal global i64 0, align 8
+@last = internal global i64 0, align 8                         ; when somebody has last done all shares alone
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_detach(ptr)
@@ -236,13 +239,29 @@ end:
   ret void
 }
 
-define void @run(ptr %work, ptr %table, i64 %count) {
+; A short job wakes nobody, unless one came just before it: then more are likely to follow.
+define void @run(ptr %work, ptr %table, i64 %asked) {
 entry:
+  %count = and i64 %asked, COUNT
   %few = icmp slt i64 %count, 2
-  br i1 %few, label %single, label %try
+  br i1 %few, label %single, label %ask
 single:
   call void %work(ptr %table, i64 0, i64 1)
   ret void
+ask:
+  %long = icmp eq i64 %asked, %count
+  br i1 %long, label %try, label %look
+look:
+  %there = load atomic i64, ptr @workers monotonic, align 8
+  %asleep = load atomic i64, ptr @asleep monotonic, align 8
+  %awake = icmp sgt i64 %there, %asleep
+  br i1 %awake, label %try, label %flow
+flow:
+  %now = call i64 @now()
+  %last = load atomic i64, ptr @last monotonic, align 8
+  %gap = sub i64 %now, %last
+  %rare = icmp sgt i64 %gap, NEAR
+  br i1 %rare, label %alone, label %try
 try:
   %taken = call i32 @pthread_mutex_trylock(ptr @lock)
   %free = icmp eq i32 %taken, 0
@@ -253,12 +272,14 @@ shared:
   %u = call i32 @pthread_mutex_unlock(ptr @lock)
   ret void
 alone:
-  %t = phi i64 [ 0, %try ], [ %s, %alone ]
+  %t = phi i64 [ 0, %flow ], [ 0, %try ], [ %s, %alone ]
   call void %work(ptr %table, i64 %t, i64 %count)
   %s = add i64 %t, 1
   %more = icmp slt i64 %s, %count
   br i1 %more, label %alone, label %end
 end:
+  %after = call i64 @now()
+  store atomic i64 %after, ptr @last monotonic, align 8
   ret void
 }
 
@@ -325,6 +346,8 @@ def text(places):
         "DECLARE_PAUSE": f"declare void @llvm.{pause[0]}({pause[1]})" if pause else "",
         "CALL_PAUSE": f"call void @llvm.{pause[0]}({pause[2]})" if pause else "",
         "CLOCK": clock,
+        "COUNT": SHORT - 1,
+        "NEAR": NEAR,
         "TURN": TURN if places else SHORT_TURN,
         "LAST_PLACE": places - 1,
     }

@@ -11,8 +11,9 @@ import numpy as np
 
 from tensorgrad.kernels import machine
 from tensorgrad.kernels.code import Part, address, module, parallel, words
+from tensorgrad.kernels.pool import SHORT
 
-THREADS_FROM = 40_000  # numbers from which a second thread pays
+THREADS_FROM, LONG = 40_000, 400_000  # numbers from which a thread pays that is awake, and one that has to be woken
 NORMAL = words("threads A B J K given centred by_place ws_b ws_j bs_b bs_j inverse eps x out mean rstd var w b")
 BACK = words("threads A B J K given centred by_place ws_b ws_j GW inverse g x gx mean rstd w gw gb")
 SOFT = words("threads R C x out g")
@@ -238,6 +239,8 @@ def compiled(kind):
 
 def call(name, dtype, integers, floats, arrays):
     """Run a kernel on a table of integers, floats and pointers, in this order."""
+    if integers[0] > 1 and arrays[1].size < LONG:
+        integers = (integers[0] | SHORT, *integers[1:])
     real = "f4x" if dtype.itemsize == 4 else "d"
     form = f"={len(integers)}q{real * len(floats)}{len(arrays)}q"
     compiled(dtype.str[1:])[name](pack(form, *integers, *floats, *map(address, arrays)))
