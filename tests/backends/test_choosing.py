@@ -70,3 +70,9 @@ def test_at_least_zero_and_results_written_elsewhere(dtype, size):
     np.testing.assert_array_equal(times(a, mask, out=room), np.where(mask, a, dtype(0)))
     np.testing.assert_array_equal(room, np.where(mask, a, dtype(0)))
     np.testing.assert_array_equal(times(a, a[::-1], out=room), a * a[::-1])
+
+
+def test_relu_lets_the_gradient_of_what_is_no_number_through():
+    x = torch.tensor([np.nan, -1.0, 0.0, -0.0, 2.0, np.inf, -np.inf], requires_grad=True)
+    x.relu().sum().backward()
+    assert x.grad.tolist() == [1, 0, 0, 0, 1, 1, 0]

@@ -119,7 +119,7 @@ abs = absolute = unary("abs", np.abs, slope=lambda x: xp.sign(x), promote="same"
 
 # Activations
 
-relu = unary("relu", at_least_zero, slope=lambda y: y > 0, promote="same", complex=False, boolean=False,
+relu = unary("relu", at_least_zero, slope=lambda y: y != 0, promote="same", complex=False, boolean=False,
     doc="max(x, 0)." + _example("relu(torch.tensor([-1., 2.]))", "tensor([0., 2.])"))  # fmt: skip
 
 

@@ -155,7 +155,7 @@ def _check_inside(input, pads, mode, count):
     """There are enough numbers inside to pad with."""
     shape = input._spec.shape
     if mode != "circular" and input._spec.dtype is dtypes.bool_:
-        raise NotImplementedError(f"\"{mode}ion_pad{count}d\" not implemented for 'Bool'")
+        raise NotImplementedError(f"\"{mode.removesuffix('e')}ion_pad{count}d\" not implemented for 'Bool'")
     if 0 in shape[-count - 1 :]:
         raise RuntimeError(
             f"Expected {count + 1}D or {count + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions "
