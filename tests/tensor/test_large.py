@@ -137,3 +137,27 @@ def test_results_lie_as_their_operands_do():
     w = x.clone().requires_grad_()
     (w.exp() * row).sum().backward()
     torch.testing.assert_close(w.grad, x.exp() * row)
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_large_tensors_put_together(dim):
+    x, y = leaf(ROWS, COLUMNS), leaf(COLUMNS, ROWS).detach().t()
+    whole = torch.cat([x, y, x[:0] if dim == 0 else x[:, :0]], dim)
+    assert whole.is_contiguous()
+    if dim == 0:
+        assert torch.equal(whole[:ROWS], x) and torch.equal(whole[ROWS:], y)
+    else:
+        assert torch.equal(whole[:, :COLUMNS], x) and torch.equal(whole[:, COLUMNS:], y)
+    whole.sum().backward()
+    assert torch.equal(x.grad, torch.ones(ROWS, COLUMNS))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_large_squared_errors(reduction):
+    x, y = leaf(ROWS, COLUMNS), leaf(ROWS, COLUMNS, low=0.0).detach()
+    loss = torch.nn.functional.mse_loss(x, y, reduction=reduction)
+    square = (x.detach().double() - y.double()) ** 2
+    torch.testing.assert_close(loss.double(), getattr(square, reduction)(), rtol=1e-6, atol=0)
+    loss.backward()
+    scale = 2 / x.numel() if reduction == "mean" else 2
+    torch.testing.assert_close(x.grad, (x.detach() - y) * scale)

@@ -6,13 +6,14 @@ import itertools
 import numpy as np
 
 from tensorgrad import dtypes
-from tensorgrad.backends.copying import in_order
+from tensorgrad.backends.copying import in_order, put
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import tensors as tensor_functions
 from tensorgrad.ops.both import xp
 from tensorgrad.ops.fitting import check_tensor, dim_of, dims_of, sizes_of
 from tensorgrad.ops.primitive import Primitive
 from tensorgrad.ops.reshaping import _fit, ravel, reshape
+from tensorgrad.spec import LARGE
 
 # Putting together
 
@@ -30,11 +31,25 @@ def _cat_back(g, specs, dim):
 
 
 def _concatenated(arrays, dim):
+    first = arrays[0]
+    if first.size >= LARGE and type(first) is np.ndarray and all([a.ndim == first.ndim for a in arrays]):
+        return _put_together(arrays, dim)
     try:
         whole = np.concatenate(arrays, dim)
     except ValueError:  # what has shape (0,) may be among others of any rank
         whole = np.concatenate([a for a in arrays if a.shape != (0,)], dim)
     return _in_order(whole)
+
+
+def _put_together(arrays, dim):
+    """The same of large arrays: each is copied to its place by all cores."""
+    shape = list(arrays[0].shape)
+    shape[dim] = builtins.sum([a.shape[dim] for a in arrays])
+    whole, end = np.empty(shape, arrays[0].dtype), 0
+    for a in arrays:
+        start, end = end, end + a.shape[dim]
+        put(whole[(*(builtins.slice(None),) * dim, builtins.slice(start, end))], a)
+    return whole
 
 
 def _in_order(whole):

@@ -10,12 +10,15 @@ import warnings
 import numpy as np
 
 from tensorgrad import dtypes
-from tensorgrad.backends import native
+from tensorgrad.backends import crew, native
+from tensorgrad.backends.crew import BLOCK
+from tensorgrad.backends.summing import row_dots
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import special_kernel, xp
 from tensorgrad.ops.fitting import check_tensor
 from tensorgrad.ops.pointwise import Pointwise
 from tensorgrad.ops.primitive import Primitive
+from tensorgrad.spec import LARGE
 
 PUBLIC = {
     "nn.functional": """binary_cross_entropy binary_cross_entropy_with_logits gaussian_nll_loss huber_loss kl_div l1_loss mse_loss
@@ -136,6 +139,18 @@ def _weighted(loss, input, weight, reduction):
 
 
 def _sum_of_squares(a, b):
+    if type(a) is np.ndarray and a.size >= LARGE and a.flags.c_contiguous and b.flags.c_contiguous:
+        a, b, size = a.reshape(-1), b.reshape(-1), a.size
+        totals = np.empty(-(-size // BLOCK), a.dtype)
+
+        def work(low, high):
+            for start in range(low, high, BLOCK):
+                part = slice(start, min(start + BLOCK, high))
+                difference = a[part] - b[part]
+                totals[start // BLOCK] = row_dots(difference, difference)
+
+        crew.share(work, size, BLOCK)
+        return np.add.reduce(totals)
     difference = (a - b).reshape(-1)
     return np.dot(difference, difference)
 
