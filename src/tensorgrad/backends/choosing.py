@@ -10,7 +10,7 @@ import numpy as np
 BOOL = np.dtype(bool)
 WORDS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 LEAST, BLOCK = 1 << 12, 1 << 15  # where it pays, and how many numbers stay in the cache
-ZEROS = 1 << 16  # how many are kept
+ZEROS = 1 << 14  # how many are kept: rows so long are not copied first by NumPy
 
 
 def select(condition, a, b):
@@ -49,9 +49,9 @@ def at_least_zero(x, out=None):
         return np.maximum(x, 0, out=out)
     out = np.empty(x.shape, x.dtype) if out is None else out
     numbers, room, zeros = x.reshape(-1), out.reshape(-1), _zeros(x.dtype.char)
-    for start in range(0, x.size, ZEROS):
-        part = numbers[start : start + ZEROS]
-        np.maximum(part, zeros[: part.size], out=room[start : start + ZEROS])
+    whole = x.size - x.size % ZEROS
+    np.maximum(numbers[:whole].reshape(-1, ZEROS), zeros, out=room[:whole].reshape(-1, ZEROS))
+    np.maximum(numbers[whole:], zeros[: x.size - whole], out=room[whole:])
     return out
 
 

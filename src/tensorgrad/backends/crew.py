@@ -14,7 +14,7 @@ import numpy as np
 from tensorgrad import settings
 
 # Numbers that a chain of steps works on at a time: with shorter ones the threads wait for Python's lock
-BLOCK = 1 << 17
+BLOCK = 1 << 18  # numbers at a time: with fewer, threads wait for Python more than they gain by the cache
 BUFFER = 1 << 10  # what NumPy repeats to fill its buffer when it broadcasts: with 8192 it copies rows that need no copy
 _state = {"members": [], "busy": threading.Lock()}
 
@@ -137,7 +137,7 @@ def _outcome(member):
 
 def rows(work, count, width):
     """work(low, high) on blocks of rows of so many numbers each: as many rows at a time as stay in the cache."""
-    step = max(1, 2 * BLOCK // max(1, width))
+    step = max(1, BLOCK // max(1, width))
 
     def part(low, high):
         for start in range(low, high, step):
