@@ -13,8 +13,7 @@ import numpy as np
 
 from tensorgrad import settings
 
-# Numbers that a chain of steps works on at a time: with shorter ones the threads wait for Python's lock
-BLOCK = 1 << 18  # numbers at a time: with fewer, threads wait for Python more than they gain by the cache
+BLOCK = 1 << 18  # numbers that a chain of steps works on at a time: with fewer, threads wait for each other
 BUFFER = 1 << 10  # what NumPy repeats to fill its buffer when it broadcasts: with 8192 it copies rows that need no copy
 _state = {"members": [], "busy": threading.Lock()}
 
