@@ -164,7 +164,8 @@ def unwrap(leaf, dim, level, name):
         if batched:
             raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
         return inner
-    return to_place(inner if batched else everywhere(inner, level.size), dim)
+    whole = inner if batched else everywhere(inner, level.size)
+    return whole if dim == 0 else to_place(whole, dim)
 
 
 def in_chunks(func, size, dims, leaves, spec, out_dims, randomness, kwargs, chunk_size):

@@ -127,6 +127,8 @@ def expand(x, shape):
     if isinstance(x, (np.generic, int, float)):
         x = np.asarray(x)
     lead = len(shape) - x.ndim
+    if not x.ndim and type(x) is np.ndarray and x.dtype.kind != "V":
+        return np.ndarray(shape, x.dtype, x, 0, (0,) * lead)
     if not x.flags.c_contiguous or x.dtype.kind == "V":
         if shape == (1,) * lead + x.shape:  # nothing is repeated, so it may be written to
             return x[(*(None,) * lead, ...)]

@@ -111,7 +111,7 @@ class TreeSpec:
 
     def __init__(self, type, context, children_specs, unflatten=None):
         self.type, self.context, self.children_specs, self.unflatten = type, context, children_specs, unflatten
-        self.num_leaves = 1 if type is None else sum(child.num_leaves for child in children_specs)
+        self.num_leaves = 1 if type is None else sum([child.num_leaves for child in children_specs])
 
     @property
     def num_children(self):
@@ -158,6 +158,9 @@ def tree_flatten(tree, is_leaf=None):
 
 
 def _flatten(tree, leaves, is_leaf):
+    if type(tree) in _leaves:
+        leaves.append(tree)
+        return LeafSpec
     node = None if is_leaf is not None and is_leaf(tree) else _node_of(tree)
     if node is None:
         leaves.append(tree)
@@ -186,7 +189,8 @@ def tree_unflatten(leaves, treespec):
 def _unflatten(leaves, spec):
     if spec.type is None:
         return next(leaves)
-    return spec.unflatten([_unflatten(leaves, child) for child in spec.children_specs], spec.context)
+    children = [next(leaves) if child.type is None else _unflatten(leaves, child) for child in spec.children_specs]
+    return spec.unflatten(children, spec.context)
 
 
 def tree_leaves(tree, is_leaf=None):
@@ -302,8 +306,7 @@ def treespec_pprint(treespec):
 
 def _broadcast_to_and_flatten(tree, treespec, is_leaf=None):
     """The leaves of `tree` spread over a deeper structure: one for each leaf of that, or None if they do not fit."""
-    node = None if is_leaf is not None and is_leaf(tree) else _node_of(tree)
-    if node is None:
+    if type(tree) in _leaves or (is_leaf is not None and is_leaf(tree)) or (node := _node_of(tree)) is None:
         return [tree] * treespec.num_leaves
     if treespec.type is None:
         return None
