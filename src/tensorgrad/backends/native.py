@@ -36,6 +36,11 @@ def ready(seconds):
     return False
 
 
+def on():
+    """Whether compiled kernels are in use."""
+    return bool(_state["on"])
+
+
 def _usable():
     """Whether LLVM is there and can compile for this processor."""
     if importlib.util.find_spec("llvmlite") is None:

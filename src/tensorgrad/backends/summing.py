@@ -2,7 +2,8 @@
 
 A sum is a product with ones, which are exact, and keeps numbers that are none. At most `LONGEST` numbers are added in one go, and
 then their sums, so that little is lost to rounding. Large arrays are shared by the crew rather than by BLAS's own threads,
-which its threads must not wait for either: what those call says `alone=True`, and is done by einsum.
+unless those are the ones of compiled loops. The crew's threads must not wait for BLAS's: what they call says `alone=True`, and is
+done by einsum.
 """
 
 import functools
@@ -10,7 +11,7 @@ import math
 
 import numpy as np
 
-from tensorgrad.backends import crew
+from tensorgrad.backends import crew, native
 from tensorgrad.spec import LARGE
 
 LONGEST = 1 << 8  # how many numbers are added in one go
@@ -65,7 +66,7 @@ def row_sums(m, alone=False):
     elif m.ndim > 2:
         return row_sums(m.reshape(math.prod(m.shape[:-1]), length)).reshape(m.shape[:-1])
     elif length <= LONGEST:
-        return m.dot(_ones(length, m.dtype.char)) if m.size < LARGE else _by_crew(m)
+        return m.dot(_ones(length, m.dtype.char)) if m.size < LARGE or native.on() else _by_crew(m)
     whole = length - length % LONGEST
     parts = m[..., :whole].reshape(*m.shape[:-1], whole // LONGEST, LONGEST)
     if alone or whole == length:
