@@ -43,15 +43,14 @@ class Member:
         self.go.release()
 
     def finish(self):
-        """Wait for the work that was started; raises what it raised."""
+        """Wait for the work that was started; what it raised, or None."""
         try:
             self.done.acquire()
-        except BaseException:  # Ctrl-C: it is left alone with its work
+        except BaseException as interrupted:  # Ctrl-C: it is left alone with its work
             _state["members"].remove(self)
-            raise
+            return interrupted
         error, self.error = self.error, None
-        if error is not None:
-            raise error
+        return error
 
 
 def threads():
@@ -117,21 +116,13 @@ def _share(work, size, grain, products):
         try:
             work(0, min(step, size))
         finally:
-            errors = [error for member in started if (error := _outcome(member)) is not None]
+            errors = [error for member in started if (error := member.finish()) is not None]
         if errors:
             raise errors[0]
     finally:
         if many > 1:
             blas[1](many)
         busy.release()
-
-
-def _outcome(member):
-    try:
-        member.finish()
-    except BaseException as error:
-        return error
-    return None
 
 
 def rows(work, count, width):

@@ -15,7 +15,6 @@ import numpy as np
 
 from tensorgrad.backends import crew
 from tensorgrad.backends.choosing import times
-from tensorgrad.backends.crew import writes
 from tensorgrad.spec import LARGE
 
 ndarray = np.ndarray
@@ -76,14 +75,8 @@ def loop(kernel, arrays, numbers, size):
     return None
 
 
-LIGHT = {
-    np.add,
-    np.subtract,
-    np.multiply,
-    np.negative,
-    np.absolute,
-    np.square,
-}  # bound by memory: they gain less by threads
+# Bound by memory: threads gain less.
+LIGHT = {np.add, np.subtract, np.multiply, np.negative, np.absolute, np.square}
 
 
 def large(kernel, arrays, numbers=(), dtype=None):
@@ -107,7 +100,7 @@ def large(kernel, arrays, numbers=(), dtype=None):
         return kernel(*arrays, *numbers)
     if not numbers:
         return crew.pointwise(kernel, arrays, dtype)
-    if writes(kernel):
+    if crew.writes(kernel):
         return crew.pointwise(lambda *parts, out=None: kernel(*parts, *numbers, out=out), arrays, dtype)
     return crew.pointwise(lambda *parts: kernel(*parts, *numbers), arrays, dtype)
 

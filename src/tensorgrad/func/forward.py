@@ -73,10 +73,8 @@ class Dual(Payload):
             primals[0] = target._array.primal
         moved = None
         if any(t is not None for t in tangents):
-            before = (
-                primals[0].clone(),
-                *primals[1:],
-            )  # what outer levels save of the tangent's making must not change
+            # A copy: what outer levels save of the tangent's making must not change.
+            before = (primals[0].clone(), *primals[1:])
             out = primitive.apply(before, params)
             moved = push_forward(primitive, before, tangents, params, out)
             if moved is not None and moved._spec.dtype is not primals[0]._spec.dtype:

@@ -11,7 +11,6 @@ import numpy as np
 
 from tensorgrad import dtypes
 from tensorgrad.backends import crew, native
-from tensorgrad.backends.crew import BLOCK
 from tensorgrad.backends.summing import row_dots
 from tensorgrad.ops import fitting
 from tensorgrad.ops.both import special_kernel, xp
@@ -141,15 +140,15 @@ def _weighted(loss, input, weight, reduction):
 def _sum_of_squares(a, b):
     if type(a) is np.ndarray and a.size >= LARGE and a.flags.c_contiguous and b.flags.c_contiguous:
         a, b, size = a.reshape(-1), b.reshape(-1), a.size
-        totals = np.empty(-(-size // BLOCK), a.dtype)
+        totals = np.empty(-(-size // crew.BLOCK), a.dtype)
 
         def work(low, high):
-            for start in range(low, high, BLOCK):
-                part = slice(start, min(start + BLOCK, high))
+            for start in range(low, high, crew.BLOCK):
+                part = slice(start, min(start + crew.BLOCK, high))
                 difference = a[part] - b[part]
-                totals[start // BLOCK] = row_dots(difference, difference)
+                totals[start // crew.BLOCK] = row_dots(difference, difference)
 
-        crew.share(work, size, BLOCK)
+        crew.share(work, size, crew.BLOCK)
         return np.add.reduce(totals)
     difference = (a - b).reshape(-1)
     return np.dot(difference, difference)
